@@ -1,0 +1,56 @@
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+export PYTHONDONTWRITEBYTECODE :=
+# One thread a process: the study runs one worker a core, and its digits must not depend on threads.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help experiments quick test test-all bench lint format lock clean
+
+help:                ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+experiments: $(READY)  ## run the whole study: results/ and its report (about 3 minutes on 2 cores)
+	$(BIN)/savegap run
+
+quick: $(READY)        ## the same study with few replications, into .quick/ (about 20 seconds)
+	$(BIN)/savegap run --replications 200 --out .quick
+
+test: $(READY)         ## tests, without those marked slow
+	$(BIN)/pytest -m "not slow"
+
+test-all: $(READY)     ## every test
+	$(BIN)/pytest
+
+bench: $(READY)        ## speed of the engine beside a plain SimPy model, as ratios in one run
+	$(BIN)/pytest benchmarks -n 0 --benchmark-columns=median,iqr,rounds --benchmark-sort=name
+
+lint: $(READY)         ## ruff, mypy strict, direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)       ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock:                ## resolve the dependencies again (needs uv)
+	uv pip compile pyproject.toml --group dev --generate-hashes --universal --no-header --upgrade -o requirements.lock
+
+clean:               ## remove the environment and everything ignored that was made here
+	rm -rf $(VENV) .quick build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks results/report.html
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment follows the lock: a changed lock makes a new one, so that nothing stays from before.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "savegap needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3 ..."; exit 1; }
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@

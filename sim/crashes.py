@@ -1,0 +1,239 @@
+"""Crash processes: when the worker dies, in simulated time.
+
+A process turns a block of uniform numbers into rows of crash times, one row a crash, one column a
+replication. A row counts either from the begin of the attempt, in exposure (the worker's own time, weighted
+by phase), or on the wall clock, where a crash that finds no worker does nothing.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+
+import numpy as np
+from pydantic import BeforeValidator, Field
+
+from sim.laws import AnyLaw
+from sim.ticks import NEVER, Ticks, to_ticks
+from sim.validation import Model, NonNegative, Probability, allowed_instead, problem
+
+if TYPE_CHECKING:
+    from sim.schedule import Marks
+    from sim.streams import Streams
+
+Phase = Literal["load", "work", "tool", "prepare", "request", "response", "write", "ack", "query", "drain"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The crashes of a block of replications.
+
+    Attributes
+    ----------
+    rows : iterator of ndarray of int64, shape (replications,)
+        Without `wall`, row k is the exposure at which attempt k dies; with it, the instant of crash k.
+        Never ends.
+    wall : bool
+        Whether rows are instants of the run, increasing, instead of exposures of an attempt.
+    """
+
+    rows: Iterator[Ticks]
+    wall: bool = False
+
+
+class CrashProcess(Model):
+    """Rule that yields crash times."""
+
+    name: ClassVar[str]
+    exposure: dict[Phase, NonNegative] = Field(
+        default={},
+        description="how much likelier a second a crash is in a phase than in the others (1)",
+    )
+
+    def plan(self, draws: "Streams", marks: "Callable[[], Marks]") -> Plan:
+        """Draw the crashes of a block.
+
+        Parameters
+        ----------
+        draws : Streams
+            The block's uniform numbers, by key.
+        marks : callable
+            Gives the block's crash-free marks, for processes that need them.
+        """
+        raise NotImplementedError
+
+    def refuse_exposure(self, why: str) -> None:
+        """Say that this process has no exposure to weigh."""
+        if self.exposure:
+            raise problem(f"{why}, so phases cannot be weighed.", ("exposure",), self.exposure)
+
+
+PROCESSES: dict[str, type[CrashProcess]] = {}
+"""The crash processes that a file can name."""
+
+SomeProcess = TypeVar("SomeProcess", bound=type[CrashProcess])
+
+
+def process(name: str) -> Callable[[SomeProcess], SomeProcess]:
+    """Register a crash process under the name that files use."""
+
+    def register(cls: SomeProcess) -> SomeProcess:
+        cls.name = name
+        PROCESSES[name] = cls
+        return cls
+
+    return register
+
+
+def _then_never(*rows: Ticks) -> Iterator[Ticks]:
+    """Crashes as given, and none after them."""
+    yield from rows
+    shape = rows[0].shape
+    while True:
+        yield np.full(shape, NEVER)
+
+
+@process("none")
+class NoCrash(CrashProcess):
+    """No crash at all."""
+
+    def plan(self, draws: "Streams", marks: "Callable[[], Marks]") -> Plan:  # noqa: D102
+        return Plan(_then_never(np.full(draws.size, NEVER)))
+
+    def model_post_init(self, _: Any) -> None:
+        """Refuse an exposure."""
+        self.refuse_exposure("there is no crash")
+
+
+@process("at")
+class At(CrashProcess):
+    """Crashes at given instants of the run; one that finds no worker does nothing."""
+
+    times: tuple[NonNegative, ...] = Field(min_length=1, description="instants since the begin of the run, s")
+
+    def plan(self, draws: "Streams", marks: "Callable[[], Marks]") -> Plan:  # noqa: D102
+        instants = to_ticks(sorted(self.times))
+        return Plan(_then_never(*(np.full(draws.size, instant) for instant in instants)), wall=True)
+
+    def model_post_init(self, _: Any) -> None:
+        """Refuse an exposure."""
+        self.refuse_exposure("the instants are fixed")
+
+
+@process("uniform_time")
+class UniformTime(CrashProcess):
+    """One crash, uniform over the strategy's own crash-free run (in exposure)."""
+
+    def plan(self, draws: "Streams", marks: "Callable[[], Marks]") -> Plan:  # noqa: D102
+        exposure = marks().exposure
+        return Plan(_then_never((draws.uniforms("crash", "instant") * exposure).astype(np.int64)))
+
+
+@process("uniform_step")
+class UniformStep(CrashProcess):
+    """One crash at a uniformly chosen step: the article's rule.
+
+    On a step that acts, a share of the crashes lands between result and save, by assumption.
+    """
+
+    gap_share: Probability = Field(
+        description="share of the crashes on a step that acts that land in [done, durable)"
+    )
+
+    def plan(self, draws: "Streams", marks: "Callable[[], Marks]") -> Plan:  # noqa: D102
+        crash_free = marks()
+        steps, replications = crash_free.done.shape
+        step = (draws.uniforms("crash", "step") * steps).astype(np.intp)
+        struck = (step, np.arange(replications))
+        done = crash_free.done[struck]
+        acts = crash_free.acts[struck]
+        durable = crash_free.durable[struck]
+        saved_after = (durable > done) & (durable < NEVER)
+        in_gap = acts & (draws.uniforms("crash", "gap") < self.gap_share)
+        begin = np.where(in_gap, done, crash_free.start[struck])
+        end = np.where(
+            in_gap,
+            np.where(saved_after, durable, done),
+            np.where(acts, crash_free.sent[struck], done),
+        )
+        within = (draws.uniforms("crash", "within") * (end - begin)).astype(np.int64)
+        return Plan(_then_never(begin + within), wall=True)
+
+    def model_post_init(self, _: Any) -> None:
+        """Refuse an exposure."""
+        self.refuse_exposure("the step is chosen, not the instant")
+
+
+@process("renewal")
+class Renewal(CrashProcess):
+    """Lifetimes of a law, one after the other, as often as they come.
+
+    ``process``: the clock is the worker's, new in each attempt. ``host``: the machine's clock goes on
+    through restarts. It stands still in downtime unless ``ages_in_downtime``, and a crash renews it unless
+    ``renew = "never"`` (minimal repair: the machine is as old after a crash as before).
+    """
+
+    law: AnyLaw = Field(description="law of the lifetime")
+    clock: Literal["process", "host"] = "process"
+    renew: Literal["crash", "never"] = "crash"
+    ages_in_downtime: bool = Field(default=False, strict=True)
+
+    def plan(self, draws: "Streams", marks: "Callable[[], Marks]") -> Plan:  # noqa: D102
+        minimal_repair = self.renew == "never"
+        if self.ages_in_downtime:
+            return Plan(self._instants(draws, minimal_repair), wall=True)
+        return Plan(self._lives(draws, minimal_repair))
+
+    def _lives(self, draws: "Streams", minimal_repair: bool) -> Iterator[Ticks]:
+        """Exposures from one crash to the next.
+
+        The residual life at age a is H⁻¹(H(a) + X) − a with X ~ Exp(1); drawing a fresh life instead
+        is the commonest error of such simulators.
+        """
+        if not minimal_repair:
+            for k in count():
+                yield to_ticks(self.law.quantile(draws.uniforms("crash", k)))
+        passed = np.zeros(draws.size)
+        before = np.zeros(draws.size, np.int64)
+        for k in count():
+            passed = passed - np.log1p(-draws.uniforms("crash", k))
+            instant = to_ticks(self.law.inverse_hazard(passed))
+            yield instant - before
+            before = instant
+
+    def _instants(self, draws: "Streams", minimal_repair: bool) -> Iterator[Ticks]:
+        now = np.zeros(draws.size, np.int64)
+        for life in self._lives(draws, minimal_repair):
+            now = np.minimum(now + life, NEVER)
+            yield now
+
+    def model_post_init(self, _: Any) -> None:
+        """Refuse what means nothing."""
+        if self.clock == "process" and (self.renew == "never" or self.ages_in_downtime):
+            wrong = "renew" if self.renew == "never" else "ages_in_downtime"
+            raise problem(
+                'needs clock = "host": a worker\'s own clock begins anew with each attempt.',
+                (wrong,),
+            )
+        if self.ages_in_downtime:
+            self.refuse_exposure("a host that ages in downtime runs on the wall clock")
+
+
+def parse_process(value: Any) -> Any:
+    """Turn a table with the key ``process``, or the name of a process, into a crash process."""
+    if isinstance(value, CrashProcess):
+        return value
+    if isinstance(value, str):
+        value = {"process": value}
+    if not isinstance(value, dict) or "process" not in value:
+        raise problem(
+            'must be a table such as { process = "uniform_time" }. ' + allowed_instead("", PROCESSES)
+        )
+    name = value["process"]
+    if not isinstance(name, str) or name not in PROCESSES:
+        raise problem(f"{name!r} is no crash process; {allowed_instead(name, PROCESSES)}", ("process",), name)
+    return PROCESSES[name].model_validate({k: v for k, v in value.items() if k != "process"})
+
+
+AnyCrash = Annotated[CrashProcess, BeforeValidator(parse_process)]
+"""Field type: a crash process, given as a table."""

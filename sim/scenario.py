@@ -1,0 +1,51 @@
+"""The frozen, validated input of one simulation."""
+
+from typing import Any
+
+from pydantic import Field
+
+from sim.crashes import AnyCrash, NoCrash
+from sim.services import Downtime, Receiver, Store
+from sim.strategy import Strategy
+from sim.ticks import PER_SECOND
+from sim.validation import Count, Model, Positive, allowed_instead, problem
+from sim.workload import Workload
+
+
+class Limits(Model):
+    """When a run is given up, and counted as stuck."""
+
+    attempts: Count = Field(default=1000, description="attempts a run may take")
+    makespan: Positive | None = Field(default=None, description="time a run may take, s")
+
+
+class Scenario(Model):
+    """Everything that one simulation needs besides its seed."""
+
+    workload: Workload
+    strategy: Strategy
+    crash: AnyCrash = NoCrash()
+    store: Store = Store()
+    receiver: Receiver = Receiver()
+    downtime: Downtime = Downtime()
+    limits: Limits = Limits()
+    frozen: bool = Field(
+        default=False,
+        strict=True,
+        description="whether a step that is executed again takes the same time again",
+    )
+
+    def model_post_init(self, _: Any) -> None:
+        """Refuse a strategy that names a step that is not there."""
+        names = [step.name for step in self.workload.steps]
+        for index, step in enumerate(self.strategy.steps or ()):
+            if step not in names and step not in range(1, len(names) + 1):
+                raise problem(
+                    f"{step!r} is no step of the workload; "
+                    f"{allowed_instead(step, names)} Or a number from 1 to {len(names)}.",
+                    ("strategy", "steps", index),
+                    step,
+                )
+        limit = self.limits.makespan
+        if limit is not None and limit * PER_SECOND < 1:
+            raise problem("must be at least a nanosecond.", ("limits", "makespan"), limit)

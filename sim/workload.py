@@ -1,0 +1,84 @@
+"""What an agent does: a list of steps, a few of which act on the outside world."""
+
+from typing import Any, Self
+
+from pydantic import Field, ModelWrapValidatorHandler, model_validator
+from pydantic_core import ValidationError
+
+from sim.laws import AnyLaw
+from sim.validation import Key, Model, NonNegative, Positive, Probability, problem, problems
+
+
+class Action(Model):
+    """What a step does to the outside world: an e-mail sent, a ticket opened, a card charged."""
+
+    probability: Probability = Field(
+        default=1.0, description="chance that the step acts in a run, drawn once a run"
+    )
+
+
+class Step(Model):
+    """One step of an agent run."""
+
+    name: str = Field(min_length=1, description="what the step does, unique in its workload")
+    work: AnyLaw = Field(description="time until the step's call, or until its end, s")
+    tokens: NonNegative = Field(default=0.0, description="tokens bought, evenly over the work")
+    tool: AnyLaw | None = Field(
+        default=None,
+        description="time of the step's tool call, s; where the call acts, the answer takes this time "
+        "instead of the receiver's",
+    )
+    action: Action | None = Field(default=None, description="what it does outside; nothing if absent")
+
+    @property
+    def acts(self) -> float:
+        """Probability that the step acts in a run."""
+        return self.action.probability if self.action else 0.0
+
+
+class Workload(Model):
+    """The steps of an agent run, in order.
+
+    In a file, ``default`` holds what every step has unless it says otherwise, and a text alone stands for
+    a step with that name.
+    """
+
+    title: str = ""
+    source: str = Field(default="", description="where the figures come from")
+    work_scale: Positive = Field(default=1.0, description="factor on the work time of every step")
+    steps: tuple[Step, ...] = Field(min_length=1)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _spread_default(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Complete each step from ``default``; a mistake made there is reported there, once."""
+        if not isinstance(data, dict) or not isinstance(steps := data.get("steps"), (list, tuple)):
+            return handler(data)
+        default = data.get("default", {})
+        if not isinstance(default, dict):
+            raise problem("must be a table of what every step has.", ("default",), default)
+        own = [{"name": step} if isinstance(step, str) else step for step in steps]
+        whole = [default | step if isinstance(step, dict) else step for step in own]
+        rest = {key: value for key, value in data.items() if key != "default"}
+        try:
+            return handler(rest | {"steps": whole})
+        except ValidationError as error:
+
+            def place(key: Key) -> Key:
+                match key:
+                    case ("steps", int(index), str(name), *below) if isinstance(own[index], dict):
+                        if name in default and name not in own[index]:
+                            return ("default", name, *below)
+                return key
+
+            found = {(place(e["loc"]), e["msg"]): e["input"] for e in error.errors()}
+            raise problems(
+                cls.__name__, [(key, text, value) for (key, text), value in found.items()]
+            ) from None
+
+    def model_post_init(self, _: Any) -> None:
+        """Refuse two steps of one name: strategies and reports refer to steps by name."""
+        names = [step.name for step in self.steps]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise problem(f"two steps are named {name!r}.", ("steps", index, "name"), name)
