@@ -8,6 +8,7 @@ by phase), or on the wall clock, where a crash that finds no worker does nothing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
+from math import nan
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -15,13 +16,30 @@ from pydantic import BeforeValidator, Field
 
 from sim.laws import AnyLaw
 from sim.ticks import NEVER, Ticks, to_ticks
-from sim.validation import Model, NonNegative, Probability, allowed_instead, problem
+from sim.validation import Model, NonNegative, Probability, Weight, allowed_instead, problem
 
 if TYPE_CHECKING:
     from sim.schedule import Marks
     from sim.streams import Streams
 
-Phase = Literal["load", "work", "tool", "prepare", "request", "response", "write", "ack", "query", "drain"]
+
+class Exposure(Model):
+    """How much likelier a second a crash is in a phase than in one of weight 1."""
+
+    load: Weight = 1.0
+    work: Weight = 1.0
+    tool: Weight = 1.0
+    prepare: Weight = 1.0
+    request: Weight = 1.0
+    response: Weight = 1.0
+    write: Weight = 1.0
+    ack: Weight = 1.0
+    query: Weight = 1.0
+    drain: Weight = 1.0
+
+    def weight(self, phase: str) -> float:
+        """Weight of a phase by its name."""
+        return float(getattr(self, phase, 1.0))
 
 
 @dataclass(frozen=True)
@@ -45,26 +63,28 @@ class CrashProcess(Model):
     """Rule that yields crash times."""
 
     name: ClassVar[str]
-    exposure: dict[Phase, NonNegative] = Field(
-        default={},
-        description="how much likelier a second a crash is in a phase than in the others (1)",
-    )
+    exposure: Exposure = Exposure()
 
-    def plan(self, draws: "Streams", marks: "Callable[[], Marks]") -> Plan:
+    @property
+    def rate_per_s(self) -> float:
+        """Crashes a second of exposure in the long run; NaN where there is no such rate."""
+        return nan
+
+    def plan(self, draws: "Streams", marks: "Marks") -> Plan:
         """Draw the crashes of a block.
 
         Parameters
         ----------
         draws : Streams
             The block's uniform numbers, by key.
-        marks : callable
-            Gives the block's crash-free marks, for processes that need them.
+        marks : Marks
+            What the block's runs pass without a crash.
         """
         raise NotImplementedError
 
     def refuse_exposure(self, why: str) -> None:
         """Say that this process has no exposure to weigh."""
-        if self.exposure:
+        if self.exposure != Exposure():
             raise problem(f"{why}, so phases cannot be weighed.", ("exposure",), self.exposure)
 
 
@@ -97,7 +117,7 @@ def _then_never(*rows: Ticks) -> Iterator[Ticks]:
 class NoCrash(CrashProcess):
     """No crash at all."""
 
-    def plan(self, draws: "Streams", marks: "Callable[[], Marks]") -> Plan:  # noqa: D102
+    def plan(self, draws: "Streams", marks: "Marks") -> Plan:  # noqa: D102
         return Plan(_then_never(np.full(draws.size, NEVER)))
 
     def model_post_init(self, _: Any) -> None:
@@ -111,7 +131,7 @@ class At(CrashProcess):
 
     times: tuple[NonNegative, ...] = Field(min_length=1, description="instants since the begin of the run, s")
 
-    def plan(self, draws: "Streams", marks: "Callable[[], Marks]") -> Plan:  # noqa: D102
+    def plan(self, draws: "Streams", marks: "Marks") -> Plan:  # noqa: D102
         instants = to_ticks(sorted(self.times))
         return Plan(_then_never(*(np.full(draws.size, instant) for instant in instants)), wall=True)
 
@@ -124,9 +144,9 @@ class At(CrashProcess):
 class UniformTime(CrashProcess):
     """One crash, uniform over the strategy's own crash-free run (in exposure)."""
 
-    def plan(self, draws: "Streams", marks: "Callable[[], Marks]") -> Plan:  # noqa: D102
-        exposure = marks().exposure
-        return Plan(_then_never((draws.uniforms("crash", "instant") * exposure).astype(np.int64)))
+    def plan(self, draws: "Streams", marks: "Marks") -> Plan:  # noqa: D102
+        instant = draws.uniforms("crash", "instant") * marks.exposure
+        return Plan(_then_never(instant.astype(np.int64)))
 
 
 @process("uniform_step")
@@ -140,21 +160,20 @@ class UniformStep(CrashProcess):
         description="share of the crashes on a step that acts that land in [done, durable)"
     )
 
-    def plan(self, draws: "Streams", marks: "Callable[[], Marks]") -> Plan:  # noqa: D102
-        crash_free = marks()
-        steps, replications = crash_free.done.shape
+    def plan(self, draws: "Streams", marks: "Marks") -> Plan:  # noqa: D102
+        steps, replications = marks.done.shape
         step = (draws.uniforms("crash", "step") * steps).astype(np.intp)
         struck = (step, np.arange(replications))
-        done = crash_free.done[struck]
-        acts = crash_free.acts[struck]
-        durable = crash_free.durable[struck]
+        done = marks.done[struck]
+        acts = marks.acts[struck]
+        durable = marks.durable[struck]
         saved_after = (durable > done) & (durable < NEVER)
         in_gap = acts & (draws.uniforms("crash", "gap") < self.gap_share)
-        begin = np.where(in_gap, done, crash_free.start[struck])
+        begin = np.where(in_gap, done, marks.start[struck])
         end = np.where(
             in_gap,
             np.where(saved_after, durable, done),
-            np.where(acts, crash_free.sent[struck], done),
+            np.where(acts, marks.sent[struck], done),
         )
         within = (draws.uniforms("crash", "within") * (end - begin)).astype(np.int64)
         return Plan(_then_never(begin + within), wall=True)
@@ -178,7 +197,11 @@ class Renewal(CrashProcess):
     renew: Literal["crash", "never"] = "crash"
     ages_in_downtime: bool = Field(default=False, strict=True)
 
-    def plan(self, draws: "Streams", marks: "Callable[[], Marks]") -> Plan:  # noqa: D102
+    @property
+    def rate_per_s(self) -> float:  # noqa: D102
+        return 1 / self.law.mean_s if self.law.mean_s and self.renew == "crash" else nan
+
+    def plan(self, draws: "Streams", marks: "Marks") -> Plan:  # noqa: D102
         minimal_repair = self.renew == "never"
         if self.ages_in_downtime:
             return Plan(self._instants(draws, minimal_repair), wall=True)
@@ -215,6 +238,13 @@ class Renewal(CrashProcess):
                 'needs clock = "host": a worker\'s own clock begins anew with each attempt.',
                 (wrong,),
             )
+        if self.renew == "never" and np.isfinite(self.law.inverse_hazard(np.inf)):
+            raise problem(
+                "is bounded: a host that is never renewed outlives it and then dies at once, ever after.",
+                ("law",),
+            )
+        if self.ages_in_downtime and not self.law.mean_s > 0:
+            raise problem("must have a mean above 0 on the wall clock.", ("law",))
         if self.ages_in_downtime:
             self.refuse_exposure("a host that ages in downtime runs on the wall clock")
 

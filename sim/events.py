@@ -9,25 +9,24 @@ The engine only writes down what happened, in a `Log`; `sim.outcomes` counts.
 
 import gc
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from simpy import Environment, Interrupt, Process
+from simpy import Environment, Interrupt
 from simpy.events import Event, EventPriority, Timeout
 
 from sim.outcomes import Attempt, Log, Tally, count
-from sim.program import CALL, LANE, Phase, Program
+from sim.program import CALL, Phase, Program
 from sim.schedule import crash_free
 from sim.streams import Streams
 from sim.ticks import NEVER, to_tick
 
 Waiting = Generator[Event, Any, None]
 
-SPECIAL = frozenset({"request", LANE, "drain", "query"})
-"""Phases whose begin does more than let time pass."""
+_ID = attrgetter("id")
 
 AFTER_MARKS = EventPriority(2)
 """SimPy priority below that of time-outs: what falls on the same tick has happened before the crash."""
@@ -75,7 +74,8 @@ class Store:
 
     def keep(self, resume: int) -> None:
         """◆durable: from here on progress survives."""
-        self.record = max(self.record, resume)
+        if resume > self.record:
+            self.record = resume
 
     def queue(self, lane: str, resume: int, write: int, ack: int) -> None:
         """Save behind the work, after what is in the lane already; dies with the worker."""
@@ -143,40 +143,47 @@ class Crash:
         self.block = block
         self.replication = replication
         self.taken = 0
-        self.left = NEVER
-        self.worker: Process | None = None
 
-    def watch(self, worker: Process) -> None:
-        """Look at a new attempt: how much exposure is left to it?"""
-        self.worker = worker
-        self.left = self.next()
+    def next_life(self) -> int:
+        """How much exposure is left to the attempt that begins now."""
+        time = self.next_time()
         if self.block.wall:
-            while self.left < self.env.now:
-                self.left = self.next()
-            self.left -= self.env.now
+            while time < self.env.now and time < NEVER:
+                time = self.next_time()
+            time = max(time - self.env.now, 0) if time < NEVER else NEVER
+        return time
 
-    def next(self) -> int:
+    def next_time(self) -> int:
         """Take the next time from the plan."""
         time = self.block.crashes(self.taken)[self.replication]
         self.taken += 1
         return time
 
-    def expose(self, duration: int, weight: float) -> None:
-        """Let the worker go into a phase; strike before its end if the time comes before it."""
-        if weight == 1:
-            spent, strikes_in = duration, self.left
+    def expose(self, left: int, duration: int, weight: float) -> int:
+        """Let the worker into a phase, and strike before its end if the time comes before it.
+
+        Parameters
+        ----------
+        left : int
+            Exposure left to the worker, in ticks.
+        duration, weight : int, float
+            Length of the phase, and how much likelier a second a crash is in it.
+
+        Returns
+        -------
+        int
+            Exposure left at the end of the phase.
+        """
+        if weight == 1 or left > NEVER // 2:  # never is never, whatever has been spent of it
+            spent, strikes_in = duration, left
         else:
             spent = int(duration * weight)
-            strikes_in = int(self.left / weight) if weight else NEVER
+            strikes_in = int(left / weight) if weight else NEVER
         if strikes_in < duration:
-            Stroke(self.env, strikes_in, self.strike)
-        else:
-            self.left = max(self.left - spent, 0)
-
-    def strike(self, _: Event) -> None:
-        """Kill the worker."""
-        if self.worker is not None and self.worker.is_alive:
-            self.worker.interrupt()
+            victim = self.env.active_process
+            assert victim is not None, "only a worker goes into a phase"
+            Stroke(self.env, strikes_in, lambda _: victim.interrupt() if victim.is_alive else None)
+        return max(left - spent, 0)
 
 
 class Block:
@@ -195,11 +202,13 @@ class Block:
         self.draws = draws
         self.acts = program.draw_acts(draws)
         scenario = program.scenario
-        plan = scenario.crash.plan(draws, lambda: crash_free(program, draws, self.acts))
+        self.marks = crash_free(program, draws, self.acts)
+        plan = scenario.crash.plan(draws, self.marks)
         self.wall = plan.wall
-        self.load_weight = scenario.crash.exposure.get("load", 1.0)
+        self.load_weight = scenario.crash.exposure.load
         self._plan = plan.rows
         self._crashes: list[list[int]] = []
+        self._asked: Counter[tuple[int, int]] = Counter()
         table = [draws.times(phase.law, *phase.key, 0) for phase in program.phases]
         self.first_times: list[list[int]] = np.stack(table, axis=1).tolist()
 
@@ -213,9 +222,9 @@ class Block:
         """Time of a phase that was begun n times before, in ticks."""
         if self.program.scenario.frozen:
             return self.first_times[replication][phase.id]
-        if n == 1:
-            # Many runs begin a phase twice, few more often: a whole row pays only for the former.
-            return int(self.draws.times(phase.law, *phase.key, n)[replication])
+        self._asked[phase.id, n] += 1
+        if self._asked[phase.id, n] == self.draws.size // 8:
+            self.draws.times(phase.law, *phase.key, n)  # asked often: cheaper as a whole row from here on
         return self.draws.time(phase.law, replication, *phase.key, n)
 
 
@@ -234,54 +243,59 @@ class Run:
         self.crash = Crash(env, block, replication)
         self.begun = [0] * len(block.program.phases)
         self.attempts = 0
+        self.silent_since = 0
+        self.down = 0
         self.finished = False
         self.given_up = False
         self.asks = False
-        self.down = 0
-        self.ended = 0
+        self.makespan = -1
 
     def simulate(self) -> None:
         """Play the run to its end, and on until the receiver has settled."""
-        supervisor = self.env.process(self.supervise())
+        self.start_worker()
         limit = self.scenario.limits.makespan
         if limit is not None:
-
-            def give_up(_: Event) -> None:
-                if supervisor.is_alive:
-                    self.given_up = True
-                    supervisor.interrupt()
-
-            Stroke(self.env, to_tick(limit), give_up)
+            Stroke(self.env, to_tick(limit), self.give_up)
         self.env.run()
         log = self.log
         log.finished.append(self.finished)
-        log.makespan.append(self.ended)
+        log.makespan.append(self.makespan)
         log.down.append(self.down)
         for step, instants in self.receiver.performed.items():
             log.performed.extend([(self.replication, step)] * len(instants))
         log.blocked.extend((self.replication, step) for step in self.receiver.blocked)
 
-    def supervise(self) -> Waiting:
-        """Start a worker; when it falls silent, notice, wait for a new one, and start again."""
-        env, limits = self.env, self.scenario.limits
-        worker = silent_since = None
-        try:
-            while True:
-                self.attempts += 1
-                worker = env.process(self.work())
-                self.crash.watch(worker)
-                yield worker
-                if self.finished or self.attempts == limits.attempts:
-                    break
-                silent_since = env.now
-                yield Timeout(env, self.downtime("detection") + self.downtime("restart"))
-                self.down += env.now - silent_since
-        except Interrupt:
-            if worker is not None and worker.is_alive:
-                worker.interrupt()
-            elif silent_since is not None:
-                self.down += env.now - silent_since
-        self.ended = env.now
+    def start_worker(self) -> None:
+        """The supervisor starts a worker, and listens to its heartbeats."""
+        self.attempts += 1
+        self.worker = self.env.process(self.work())
+        self.worker.callbacks.append(self.hear_silence)
+
+    def hear_silence(self, _: Event) -> None:
+        """The worker has fallen silent: unless all is over, notice, wait for a new one, and start it."""
+        self.silent_since = self.env.now
+        if self.finished or self.given_up or self.attempts == self.scenario.limits.attempts:
+            self.makespan = self.env.now
+            return
+        pause = self.downtime("detection") + self.downtime("restart")
+        Timeout(self.env, pause).callbacks.append(self.start_again)
+
+    def start_again(self, _: Event) -> None:
+        """A new worker is there."""
+        if not self.given_up:
+            self.down += self.env.now - self.silent_since
+            self.start_worker()
+
+    def give_up(self, _: Event) -> None:
+        """The run has taken too long."""
+        if self.makespan >= 0:
+            return
+        self.given_up = True
+        if self.worker.is_alive:
+            self.worker.interrupt()
+        else:
+            self.down += self.env.now - self.silent_since
+            self.makespan = self.env.now
 
     def downtime(self, part: str) -> int:
         """Length of a part of this attempt's downtime: detection, restart or load."""
@@ -290,22 +304,23 @@ class Run:
 
     def work(self) -> Waiting:
         """One attempt: load what was saved, then walk through the phases that follow it."""
-        env, log, crash, store, begun = self.env, self.log, self.crash, self.store, self.begun
+        env, crash, store, begun = self.env, self.crash, self.store, self.begun
+        walked, ended = self.log.phases.append, self.log.ends.append
         first_times = self.block.first_times[self.replication]
-        phases, ends = log.phases, log.ends
-        entries, record = len(ends), store.record
-        planned = 0
+        entries = len(self.log.ends)
+        walk = iter(self.path[bisect_left(self.path, store.record, key=_ID) :])
+        left = crash.next_life()
         begin = None
-        walk = iter(self.path[bisect_left(self.path, record, key=attrgetter("id")) :])
+        planned = 0
         woke = env.now
         try:
             if self.attempts > 1:
                 load = self.downtime("load")
                 if load:
-                    crash.expose(load, self.block.load_weight)
+                    left = crash.expose(left, load, self.block.load_weight)
                     yield Timeout(env, load)
                 self.down += load
-            begin = env.now
+            begin = now = env.now
             for phase in walk:
                 number = phase.id
                 times_begun = begun[number]
@@ -314,43 +329,40 @@ class Run:
                     duration = self.block.again(phase, times_begun, self.replication)
                 else:
                     duration = first_times[number]
-                if phase.name in SPECIAL:
-                    resumed = self.attempts > 1 and len(ends) == entries
+                if phase.special:
+                    resumed = self.attempts > 1 and len(self.log.ends) == entries
                     duration = self.enter(phase, duration, resumed)
                 if duration:
                     planned = duration
-                    crash.expose(duration, phase.weight)
+                    if left >= duration and phase.weight == 1:
+                        left -= duration
+                    else:
+                        left = crash.expose(left, duration, phase.weight)
                     yield Timeout(env, duration)
-                phases.append(number)
-                ends.append(env.now)
-                if phase.resume >= 0 and not phase.lane:
+                    now += duration
+                walked(number)
+                ended(now)
+                if phase.saves:
                     store.keep(phase.resume)
-                elif phase.name == "query" and self.asks and self.was_performed(phase):
+                elif phase.special and self.asks and self.was_performed(phase):
                     # The call is over without having been made again.
                     for skipped in self.path:
                         if skipped.step == phase.step and skipped.activity == CALL:
                             next(walk)
-                            phases.append(skipped.id)
-                            ends.append(env.now)
+                            walked(skipped.id)
+                            ended(now)
             self.finished = True
             planned = 0
         except Interrupt:
             store.lose_lanes()
             if begin is None:
                 self.down += env.now - woke
+                begin = env.now
             else:
-                phases.append(number)
-                ends.append(env.now)
-        log.attempts.append(
-            Attempt(
-                run=self.replication,
-                entries=entries,
-                begin=env.now if begin is None else begin,
-                planned=planned,
-                record=store.record,
-                crashed=not self.finished and not self.given_up,
-            )
-        )
+                walked(number)
+                ended(env.now)
+        crashed = not self.finished and not self.given_up
+        self.log.attempts.append(Attempt(self.replication, entries, begin, planned, store.record, crashed))
 
     def enter(self, phase: Phase, duration: int, resumed: bool) -> int:
         """Begin a phase that is more than waiting; give how long the worker waits in it."""
@@ -363,7 +375,7 @@ class Run:
             case "query":
                 self.asks = resumed
                 if not resumed:
-                    self.begun[phase.id] -= 1
+                    self.begun[phase.id] -= 1  # passed by, not begun
                 return duration if resumed else 0
             case _:
                 n = self.begun[phase.id] - 1
@@ -374,6 +386,7 @@ class Run:
 
     def was_performed(self, phase: Phase) -> bool:
         """Ask the receiver at the end of a query; its view lags behind."""
+        self.asks = False
         n = 0 if self.scenario.frozen else self.begun[phase.id] - 1
         law = self.scenario.receiver.lag
         lag = self.block.draws.time(law, self.replication, *phase.key, "lag", n)
@@ -405,4 +418,4 @@ def simulate_block(program: Program, draws: Streams) -> Tally:
     finally:
         if collecting:
             gc.enable()
-    return count(program, log, block.acts)
+    return count(program, log, block.acts, block.marks.gap())

@@ -7,16 +7,18 @@ under every law), and the residual life at an age ``a``, ``H⁻¹(H(a) + X) − 
 A new law is one decorated class. Any continuous `scipy.stats` law works by its scipy name.
 """
 
+import sys
 from collections.abc import Callable
 from functools import cached_property
+from math import inf, isnan
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BeforeValidator, Field
-from scipy import special, stats
+from scipy import special
 
-from sim.validation import Model, NonNegative, Positive, allowed_instead, problem
+from sim.validation import Mistake, Model, NonNegative, Positive, allowed_instead, problem, problems
 
 Floats = NDArray[np.float64]
 
@@ -25,8 +27,11 @@ class Law(Model):
     """Probability law of a time in seconds, at least 0."""
 
     name: ClassVar[str]
-    has_atoms: ClassVar[bool] = False
-    """Whether some times have a probability of their own, so that the hazard is not a function."""
+
+    @property
+    def has_atoms(self) -> bool:
+        """Whether some times have a probability of their own, so that the hazard is not a function."""
+        return False
 
     def cumulative_hazard(self, t: ArrayLike) -> Floats:
         """H(t) = -log P(T > t), dimensionless, of the shape of `t` (seconds)."""
@@ -71,10 +76,13 @@ def law(name: str) -> Callable[[SomeLaw], SomeLaw]:
 class Constant(Law):
     """Always the same time."""
 
-    has_atoms = True
     value: NonNegative = Field(description="the time, s")
 
-    def cumulative_hazard(self, t: ArrayLike) -> Floats:  # noqa: D102 - said by Law, here and below
+    @property
+    def has_atoms(self) -> bool:  # noqa: D102 - said by Law, here and below
+        return True
+
+    def cumulative_hazard(self, t: ArrayLike) -> Floats:  # noqa: D102
         return np.where(np.asarray(t) < self.value, 0.0, np.inf)
 
     def inverse_hazard(self, h: ArrayLike) -> Floats:  # noqa: D102
@@ -162,6 +170,13 @@ class Weibull(Law):
         """Time at which the cumulative hazard is 1, s."""
         return self.mean / float(special.gamma(1 + 1 / self.shape))
 
+    def model_post_init(self, _: Any) -> None:
+        """Refuse a shape for which no float is the scale."""
+        if not self.scale > 0:
+            raise problem(
+                "is too small: the scale of such a law is 0 in floating point.", ("shape",), self.shape
+            )
+
     def cumulative_hazard(self, t: ArrayLike) -> Floats:  # noqa: D102
         return np.asarray((np.asarray(t) / self.scale) ** self.shape)
 
@@ -175,7 +190,10 @@ class Weibull(Law):
 
 @law("gamma")
 class Gamma(Law):
-    """Sum-like times: bell-shaped for a large shape, exponential for shape 1."""
+    """Sum-like times: bell-shaped for a large shape, exponential for shape 1.
+
+    Its hazard is found through the probability, so it is known up to a cumulative hazard of about 745.
+    """
 
     mean: Positive = Field(description="mean, s")
     shape: Positive = Field(description="1 / squared coefficient of variation")
@@ -206,7 +224,7 @@ class ScipyLaw(Law):
     @cached_property
     def frozen(self) -> Any:
         """The frozen scipy distribution."""
-        return getattr(stats, self.law)(**dict(self.parameters))
+        return _scipy_family(self.law)(**dict(self.parameters))
 
     def cumulative_hazard(self, t: ArrayLike) -> Floats:  # noqa: D102
         return np.asarray(-self.frozen.logsf(t))
@@ -219,21 +237,36 @@ class ScipyLaw(Law):
 
     @property
     def mean_s(self) -> float:  # noqa: D102
-        return float(self.frozen.mean())
+        mean = float(self.frozen.mean())
+        return inf if isnan(mean) else mean
+
+
+def _scipy_family(name: str) -> Any:
+    """Continuous law of `scipy.stats` by name; None if there is none."""
+    from scipy import stats  # slow to import, and rarely needed
+
+    family = getattr(stats, name, None)
+    return family if isinstance(family, stats.rv_continuous) else None
 
 
 def _scipy_law(name: str, given: dict[str, Any]) -> ScipyLaw:
-    shapes = getattr(stats, name).shapes
+    shapes = _scipy_family(name).shapes
     needed = [part.strip() for part in shapes.split(",")] if shapes else []
     allowed = [*needed, "loc", "scale"]
+    found: list[Mistake] = []
     for key, value in given.items():
         if key not in allowed:
-            raise problem(f"unknown key; {allowed_instead(key, allowed)}", (key,), value)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise problem(f"must be a number, not {value!r}.", (key,), value)
+            found.append(((key,), f"unknown key; {allowed_instead(key, allowed)}", value))
+        elif isinstance(value, bool) or not isinstance(value, (int, float)):
+            found.append(((key,), f"must be a number, not {value!r}.", value))
+        elif not abs(value) <= sys.float_info.max:
+            found.append(((key,), "must be a finite number, as large as a float can hold.", value))
     for key in needed:
         if key not in given:
-            raise problem(f"this key is missing: scipy's {name} takes {', '.join(allowed)}.", (key,))
+            sentence = f"this key is missing: scipy's {name} takes {', '.join(allowed)}."
+            found.append(((key,), sentence, None))
+    if found:
+        raise problems(name, found)
     result = ScipyLaw(law=name, parameters=tuple(sorted((k, float(v)) for k, v in given.items())))
     low, _ = result.frozen.support()
     if not low >= 0:
@@ -267,7 +300,7 @@ def parse_law(value: Any) -> Any:
     given = {key: item for key, item in value.items() if key != "law"}
     if isinstance(name, str) and name in LAWS:
         return LAWS[name].model_validate(given)
-    if isinstance(name, str) and isinstance(getattr(stats, name, None), stats.rv_continuous):
+    if isinstance(name, str) and _scipy_family(name):
         return _scipy_law(name, given)
     raise problem(
         f"{name!r} is no law; {allowed_instead(name, LAWS)} Any continuous law of scipy.stats works too.",
@@ -286,6 +319,10 @@ class Scaled(Law):
 
     of: AnyLaw = Field(description="the other law")
     by: Positive = Field(description="factor")
+
+    @property
+    def has_atoms(self) -> bool:  # noqa: D102
+        return self.of.has_atoms
 
     def cumulative_hazard(self, t: ArrayLike) -> Floats:  # noqa: D102
         return self.of.cumulative_hazard(np.asarray(t) / self.by)

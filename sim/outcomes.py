@@ -5,6 +5,7 @@ with resume point p, what precedes p is *kept*; what follows is *redone* if its 
 All cells of the accounts sum to the makespan of the run, for every strategy.
 """
 
+from array import array
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ OUTCOMES = {
     "crashes": "times the worker died",
     "redone_steps": "completions of steps beyond the first",
     "lost_work_s": "work and calls thrown away unfinished, s",
+    "wasted_work_s": "work and calls redone or thrown away, s",
     "wasted_tokens": "tokens bought for work that was redone or lost",
     "actions": "distinct actions in the run's workload",
     "duplicate_actions": "performances of actions beyond the first",
@@ -36,6 +38,8 @@ OUTCOMES = {
     "action_crashes": "crashes that struck a step that acts",
     "gap_crashes": "of these, crashes in [sent, durable); empty where no such gap is defined",
     "gap_crashes_after_done": "of these, crashes in [done, durable); empty likewise",
+    "gap_s": "time from sending an action to the save that records it without a crash, over all actions, s",
+    "rule_duplicates": "what the rule of thumb says: crash rate × gap_s; empty where there is no rate",
 }
 """Columns of a run, in order, with their meaning."""
 
@@ -73,7 +77,7 @@ class Log:
 
     Attributes
     ----------
-    phases, ends : list of int
+    phases, ends : array of int64
         Number of each phase walked through, and the tick at which it ended or was cut off.
     attempts : list of Attempt
     performed, blocked : list of (int, int)
@@ -82,8 +86,8 @@ class Log:
         Of each run: whether it finished, when it ended, and how long no worker worked, in ticks.
     """
 
-    phases: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
+    phases: "array[int]" = field(default_factory=lambda: array("q"))
+    ends: "array[int]" = field(default_factory=lambda: array("q"))
     attempts: list[Attempt] = field(default_factory=list)
     performed: list[tuple[int, int]] = field(default_factory=list)
     blocked: list[tuple[int, int]] = field(default_factory=list)
@@ -126,7 +130,7 @@ class Tally:
     accounts: Accounts
 
 
-def count(program: Program, log: Log, acts: NDArray[np.bool_]) -> Tally:
+def count(program: Program, log: Log, acts: NDArray[np.bool_], gap: Ticks) -> Tally:
     """Count the outcomes of a block.
 
     Parameters
@@ -137,6 +141,8 @@ def count(program: Program, log: Log, acts: NDArray[np.bool_]) -> Tally:
         What happened in them.
     acts : ndarray of bool, shape (runs, steps)
         Which steps act in each run.
+    gap : ndarray of int64, shape (runs,)
+        Save gap of each run without a crash, in ticks.
 
     Raises
     ------
@@ -167,6 +173,7 @@ def count(program: Program, log: Log, acts: NDArray[np.bool_]) -> Tally:
         "crashes": _per_run(by_run[table.crashed], runs),
         "redone_steps": np.maximum(completions - 1, 0).sum(axis=1),
         "lost_work_s": to_seconds(accounts.spent[:, [WORK, CALL], LOST].sum(axis=1)),
+        "wasted_work_s": to_seconds(accounts.spent[:, [WORK, CALL], REDONE:].sum(axis=(1, 2))),
         "wasted_tokens": table.wasted_tokens(runs),
         "actions": acts.sum(axis=1),
         "duplicate_actions": np.maximum(performed - 1, 0).sum(axis=1),
@@ -188,6 +195,8 @@ def count(program: Program, log: Log, acts: NDArray[np.bool_]) -> Tally:
         columns[name] = (
             _per_run(struck.run[inside[struck.phase]], runs) if program.has_gap else np.full(runs, np.nan)
         )
+    columns["gap_s"] = to_seconds(gap)
+    columns["rule_duplicates"] = to_seconds(gap) * program.scenario.crash.rate_per_s
     return Tally(columns, accounts)
 
 

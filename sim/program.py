@@ -53,6 +53,10 @@ class Phase:
         Name of the lane; empty for a phase for which the worker waits.
     weight : float
         How much likelier a second a crash is in it.
+    special : bool
+        Whether its begin does more than let time pass: request, lane, query, drain.
+    saves : bool
+        Whether ◆durable is passed at its end: write.
     """
 
     id: int
@@ -66,6 +70,8 @@ class Phase:
     resume: int = -1
     lane: str = ""
     weight: float = 1.0
+    special: bool = False
+    saves: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,14 +158,14 @@ def unfold(scenario: Scenario) -> Program:
             numbered = _number(scenario, index, acts, form, len(phases), following)
             phases.extend(numbered)
             if acts:
-                gaps.append(_gap(numbered))
+                gaps.append(_gap(numbered, following))
         first.append(following)
     gap = np.zeros(len(phases), np.bool_)
     after_done = np.zeros(len(phases), np.bool_)
     for span in filter(None, gaps):
         for number in span:
             gap[number] = True
-            after_done[number] = not any(phase.done for phase in phases[number : span.stop])
+            after_done[number] = any(phase.done for phase in phases[span.start : number])
     return Program(
         scenario=scenario,
         phases=phases,
@@ -257,16 +263,18 @@ def _number(
                 done=at == done,
                 resume=resume(at),
                 lane=part.verb.lane or "" if isinstance(part.verb, Save) else "",
-                weight=scenario.crash.exposure.get(part.name, 1.0),  # type: ignore[call-overload]
+                special=part.name in ("request", LANE, "query", "drain"),
+                saves=part.name == "write",
+                weight=scenario.crash.exposure.weight(part.name),
             )
         )
     return phases
 
 
-def _gap(phases: list[Phase]) -> range | None:
-    """Phases of an acting step in [◆sent, ◆durable); nothing if no foreground save follows the call."""
+def _gap(phases: list[Phase], following: int) -> range | None:
+    """Phases of an acting step in [◆sent, ◆durable); nothing if no foreground save ends it."""
     sent = next(phase.id for phase in phases if phase.name == "request")
     for phase in phases:
-        if phase.name == "write" and phase.id > sent:
+        if phase.saves and phase.id > sent and phase.resume == following:
             return range(sent, phase.id + 1)
     return None

@@ -1,5 +1,6 @@
 """The frozen, validated input of one simulation."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import Field
@@ -8,7 +9,7 @@ from sim.crashes import AnyCrash, NoCrash
 from sim.services import Downtime, Receiver, Store
 from sim.strategy import Strategy
 from sim.ticks import PER_SECOND
-from sim.validation import Count, Model, Positive, allowed_instead, problem
+from sim.validation import Count, Mistake, Model, Positive, allowed_instead, problems
 from sim.workload import Workload
 
 
@@ -36,16 +37,17 @@ class Scenario(Model):
     )
 
     def model_post_init(self, _: Any) -> None:
-        """Refuse a strategy that names a step that is not there."""
+        """Refuse what does not go together."""
+        found = list(self._mistakes())
+        if found:
+            raise problems("Scenario", found)
+
+    def _mistakes(self) -> Iterator[Mistake]:
         names = [step.name for step in self.workload.steps]
         for index, step in enumerate(self.strategy.steps or ()):
             if step not in names and step not in range(1, len(names) + 1):
-                raise problem(
-                    f"{step!r} is no step of the workload; "
-                    f"{allowed_instead(step, names)} Or a number from 1 to {len(names)}.",
-                    ("strategy", "steps", index),
-                    step,
-                )
+                hint = f"{allowed_instead(step, names)} Or a number from 1 to {len(names)}."
+                yield ("strategy", "steps", index), f"{step!r} is no step of the workload; {hint}", step
         limit = self.limits.makespan
         if limit is not None and limit * PER_SECOND < 1:
-            raise problem("must be at least a nanosecond.", ("limits", "makespan"), limit)
+            yield ("limits", "makespan"), "must be at least a nanosecond.", limit

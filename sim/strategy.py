@@ -4,11 +4,12 @@ A strategy is two short lists of verbs. A save names the verb at which a recover
 a program counter made durable. Engines know the verbs, never a strategy.
 """
 
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, StrictInt, model_validator
 
-from sim.validation import Count, Model, allowed_instead, problem
+from sim.validation import Count, Mistake, Model, allowed_instead, problem, problems
 
 
 class Verb(Model):
@@ -43,7 +44,9 @@ class Save(Verb):
         description="where a recovery resumes: the next step, this step, or this step's call or query",
     )
     lane: str | None = Field(
-        default=None, description="name of a first-in-first-out lane behind the work; absent: wait"
+        default=None,
+        min_length=1,
+        description="name of a first-in-first-out lane behind the work; absent: wait",
     )
 
     @property
@@ -76,7 +79,7 @@ def parse_verb(value: Any) -> Any:
     if not isinstance(value, dict) or "verb" not in value:
         raise problem('must be a verb such as "work" or { verb = "save", resume = "call" }.')
     name = value["verb"]
-    if name not in VERBS:
+    if not isinstance(name, str) or name not in VERBS:
         raise problem(f"{name!r} is no verb; {allowed_instead(name, VERBS)}", ("verb",), name)
     return VERBS[name].model_validate({k: v for k, v in value.items() if k != "verb"})
 
@@ -108,7 +111,7 @@ class Strategy(Model):
     end: Verbs = Field(default=(), description="what is done after the last step")
     every: Count | None = Field(default=None, description="save after every k-th step only")
     after_actions: bool = Field(default=False, strict=True, description="save after steps that act only")
-    steps: tuple[str | int, ...] | None = Field(
+    steps: tuple[str | StrictInt, ...] | None = Field(
         default=None, description="save after these steps only (names or numbers from 1)"
     )
     last: bool = Field(
@@ -119,44 +122,58 @@ class Strategy(Model):
         description="run_step: the receiver answers a repeat of the same run's step from its table",
     )
 
+    shorthand = ("protocol",)
+
     @model_validator(mode="before")
     @classmethod
     def _named(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or "protocol" not in data:
-            if isinstance(data, dict) and not {"plain", "action"} & data.keys():
-                raise problem(f"this key is missing. {allowed_instead('', PROTOCOLS)}", ("protocol",))
+        """Put a protocol's lists in the place of its name."""
+        if not isinstance(data, dict):
             return data
+        own = [key for key in ("plain", "action", "end") if key in data]
+        if "protocol" not in data:
+            if own:
+                return data
+            known = [*cls.shorthand, *cls.model_fields]
+            found: list[Mistake] = [
+                ((key,), f"unknown key; {allowed_instead(key, known)}", data[key])
+                for key in data
+                if key not in known
+            ]
+            missing = f"this key is missing. {allowed_instead('', PROTOCOLS)} Or lists of verbs."
+            raise problems("Strategy", [*found, (("protocol",), missing, None)])
         name = data["protocol"]
         if not isinstance(name, str) or name not in PROTOCOLS:
             hint = allowed_instead(name, PROTOCOLS)
             raise problem(f"{name!r} is no protocol; {hint}", ("protocol",), name)
-        for own in ("plain", "action", "end"):
-            if own in data:
-                raise problem("say either protocol or lists of verbs, not both.", (own,))
+        if own:
+            both = "say either protocol or lists of verbs, not both."
+            raise problems("Strategy", [((key,), both, data[key]) for key in own])
         return PROTOCOLS[name] | {key: value for key, value in data.items() if key != "protocol"}
 
     @model_validator(mode="after")
     def _sensible(self) -> "Strategy":
+        found = list(self._mistakes())
+        if found:
+            raise problems("Strategy", found)
+        return self
+
+    def _mistakes(self) -> Iterator[Mistake]:
         if (self.every is not None) + self.after_actions + (self.steps is not None) > 1:
-            raise problem("say one of every, after_actions and steps, not several.")
+            yield (), "say one of every, after_actions and steps, not several.", None
         for where in ("plain", "action", "end"):
             verbs = getattr(self, where)
-            calls = [index for index, verb in enumerate(verbs) if isinstance(verb, Call)]
-            if len(calls) != (where == "action"):
-                raise problem("a step that acts has one call; other lists have none.", (where,))
+            if sum(isinstance(verb, Call) for verb in verbs) != (where == "action"):
+                yield (where,), "a step that acts has one call; other lists have none.", None
             if where != "end" and not any(isinstance(verb, (Work, Call)) for verb in verbs):
-                raise problem("a step needs work or a call.", (where,))
+                yield (where,), "a step needs work or a call.", None
             for index, verb in enumerate(verbs):
-                if isinstance(verb, Query) and not isinstance(dict(enumerate(verbs)).get(index + 1), Call):
-                    raise problem("a query stands right before the call.", (where, index))
-                if isinstance(verb, Save) and verb.resume in ("call", "query"):
-                    later = [other.verb for other in verbs[index + 1 :]]
-                    if verb.resume not in later:
-                        raise problem(
-                            f"resumes at a {verb.resume} that does not follow.",
-                            (where, index, "resume"),
-                        )
-        return self
+                following = [other.verb for other in verbs[index + 1 :]]
+                if isinstance(verb, Query) and following[:1] != [Call.verb]:
+                    yield (where, index), "a query stands right before the call.", None
+                if isinstance(verb, Save) and verb.resume in {"call", "query"} - set(following):
+                    sentence = f"resumes at a {verb.resume} that does not follow."
+                    yield (where, index, "resume"), sentence, verb.resume
 
     def saves_after(self, step: int, name: str, acts: bool, steps: int) -> bool:
         """Whether the placement keeps the save that ends a step.

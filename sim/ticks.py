@@ -13,7 +13,7 @@ Ticks = NDArray[np.int64]
 
 PER_SECOND = 1_000_000_000
 NEVER = 1 << 62
-"""From here on a time means *never*; the sum of two still fits an int64."""
+"""From here on a time means *never*; its sum with any shorter time still fits an int64."""
 
 
 def to_ticks(seconds: Any) -> Ticks:

@@ -2,16 +2,19 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
 Key = tuple[str | int, ...]
+Mistake = tuple[Key, str, object]
+"""A key, a sentence, and what was given there."""
 
 Positive = Annotated[float, Field(gt=0, strict=True)]
 NonNegative = Annotated[float, Field(ge=0, strict=True)]
 Probability = Annotated[float, Field(ge=0, le=1, strict=True)]
+Weight = Annotated[float, Field(ge=0, le=1e6, strict=True)]
 Count = Annotated[int, Field(ge=1, strict=True)]
 
 
@@ -44,8 +47,8 @@ def problem(message: str, at: Key = (), value: object = None) -> ValidationError
     return problems("value", [(at, message, value)])
 
 
-def problems(title: str, found: Iterable[tuple[Key, str, object]]) -> ValidationError:
-    """Make one error of several (key, sentence, value)."""
+def problems(title: str, found: Iterable[Mistake]) -> ValidationError:
+    """Make one error of several mistakes."""
     # The sentence goes in as a value, so that braces in it are not taken for placeholders.
     details = [
         InitErrorDetails(
@@ -77,6 +80,9 @@ class Model(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
+    shorthand: ClassVar[tuple[str, ...]] = ()
+    """Keys that a file may use besides the fields."""
+
     @model_validator(mode="wrap")
     @classmethod
     def _teach(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
@@ -86,7 +92,7 @@ class Model(BaseModel):
             raise problems(
                 cls.__name__,
                 [
-                    (found["loc"], _sentence(found, cls.model_fields), found["input"])
+                    (found["loc"], _sentence(found, [*cls.shorthand, *cls.model_fields]), found["input"])
                     for found in error.errors()
                 ],
             ) from None

@@ -46,7 +46,9 @@ class Workload(Model):
     title: str = ""
     source: str = Field(default="", description="where the figures come from")
     work_scale: Positive = Field(default=1.0, description="factor on the work time of every step")
-    steps: tuple[Step, ...] = Field(min_length=1)
+    steps: tuple[Step, ...]
+
+    shorthand = ("default",)
 
     @model_validator(mode="wrap")
     @classmethod
@@ -77,8 +79,13 @@ class Workload(Model):
             ) from None
 
     def model_post_init(self, _: Any) -> None:
-        """Refuse two steps of one name: strategies and reports refer to steps by name."""
+        """Refuse no step, and two of one name: strategies and reports refer to steps by name."""
+        if not self.steps:
+            raise problem("a workload needs at least one step.", ("steps",), self.steps)
         names = [step.name for step in self.steps]
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                raise problem(f"two steps are named {name!r}.", ("steps", index, "name"), name)
+        twice = [index for index, name in enumerate(names) if name in names[:index]]
+        if twice:
+            raise problems(
+                "Workload",
+                [(("steps", i, "name"), f"two steps are named {names[i]!r}.", names[i]) for i in twice],
+            )

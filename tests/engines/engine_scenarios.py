@@ -1,0 +1,110 @@
+"""Random scenarios with fixed seeds, and every strategy, for what holds whatever the numbers are."""
+
+from typing import Any
+
+import numpy as np
+
+from sim import Scenario
+
+LANE = {"verb": "save", "lane": "a"}
+OTHER_LANE = {"verb": "save", "lane": "b"}
+
+
+def save(resume: str) -> dict[str, Any]:
+    return {"verb": "save", "resume": resume}
+
+
+STRATEGIES: dict[str, dict[str, Any]] = {
+    "restart": {"protocol": "restart"},
+    "checkpoint": {"protocol": "checkpoint"},
+    "checkpoint every 2nd": {"protocol": "checkpoint", "every": 2},
+    "checkpoint after actions": {"protocol": "checkpoint", "after_actions": True},
+    "checkpoint listed": {"protocol": "checkpoint", "steps": [1, 3], "last": False},
+    "save first": {"protocol": "save_first"},
+    "async": {"protocol": "async"},
+    "async every 2nd": {"protocol": "async", "every": 2, "last": False},
+    "intent query": {"protocol": "intent_query"},
+    "intent query every 3rd": {"protocol": "intent_query", "every": 3},
+    "intent redo": {"plain": ["work", "save"], "action": ["work", save("call"), "call", "save"]},
+    "at most once": {"plain": ["save", "work"], "action": ["save", "work", "call"]},
+    "save here": {"plain": [save("here"), "work"], "action": [save("here"), "work", "call"]},
+    "on exit": {"plain": ["work"], "action": ["work", "call"], "end": ["save"]},
+    "two lanes": {
+        "plain": ["work", LANE],
+        "action": ["work", {**save("call"), "lane": "b"}, "call", OTHER_LANE],
+        "end": ["drain"],
+    },
+    "lane and drain": {"plain": ["work", LANE, "drain"], "action": ["work", "call", LANE, "drain"]},
+    "lanes, not waited for": {"plain": ["work", LANE], "action": ["work", "call", LANE]},
+    "call before work": {"plain": ["work", "save"], "action": ["call", "work", "save"]},
+}
+
+
+def random_law(rng: np.random.Generator, mean: float, families: int = 5) -> dict[str, Any]:
+    """Give a law of one of several families with about this mean, s; the first four have no upper bound."""
+    shape = float(rng.uniform(0.6, 4))
+    return [
+        {"law": "gamma", "mean": mean, "shape": shape},
+        {"law": "lognormal", "median": mean, "sigma": shape / 4},
+        {"law": "weibull", "mean": mean, "shape": shape},
+        {"law": "exponential", "mean": mean},
+        {"law": "uniform", "low": mean / 2, "high": 3 * mean / 2},
+    ][rng.integers(families)]
+
+
+def random_parts(
+    number: int, second: float = 1.0, probabilities: tuple[float, ...] = (0, 0.5, 1)
+) -> dict[str, Any]:
+    """Give all parts of a scenario but its strategy.
+
+    Parameters
+    ----------
+    number : int
+        Which: the same number gives the same scenario.
+    second : float
+        Length of a second: all times are multiplied by it.
+    probabilities : tuple of float
+        Of which a step's action has one, if it has one.
+    """
+    rng = np.random.default_rng(number)
+
+    def law(low: float, high: float) -> dict[str, Any]:
+        return random_law(rng, float(rng.uniform(low, high)) * second)
+
+    steps = []
+    for step in range(rng.integers(3, 7)):
+        parts: dict[str, Any] = {
+            "name": f"step {step}",
+            "work": law(1, 20),
+            "tokens": float(rng.integers(1, 9)),
+        }
+        if rng.random() < 0.3:
+            parts["tool"] = law(0.5, 5)
+        if rng.random() < 0.6:
+            parts["action"] = {"probability": float(rng.choice(probabilities))}
+        steps.append(parts)
+    exposure = {"write": 5.0, "load": 0.5, "response": 0.0, "drain": 2.5} if rng.random() < 0.4 else {}
+    lifetime = random_law(rng, float(rng.uniform(20, 60)) * second, families=4)
+    crash = [
+        {"process": "uniform_time", "exposure": exposure},
+        {"process": "renewal", "law": lifetime, "exposure": exposure},
+        {"process": "renewal", "law": lifetime, "clock": "host", "renew": "never"},
+    ][rng.integers(3)]
+    return {
+        "workload": {"steps": steps},
+        "crash": crash,
+        "store": {"write": law(0.1, 4), "ack": law(0.1, 1)},
+        "receiver": {
+            "prepare": law(0.1, 1),
+            "request": law(0.5, 10),
+            "response": law(0.5, 5),
+            "query": law(0.5, 2),
+            "lag": law(0.1, 3),
+        },
+        "downtime": {"detection": law(1, 5), "restart": law(1, 5), "load": law(0.5, 2)},
+        "limits": {"attempts": 40},
+    }
+
+
+def build(strategy: dict[str, Any], parts: dict[str, Any], **changes: Any) -> Scenario:
+    return Scenario.model_validate({"strategy": strategy} | parts | changes)
