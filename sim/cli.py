@@ -1,0 +1,203 @@
+"""The command ``savegap``."""
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from sim.study.config import Plan
+
+INPUT_ERROR = 2
+INTERRUPTED = 130
+
+Advance = Callable[[int, int], None]
+
+project_option = click.option(
+    "--project",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder that holds experiments/. Default: the nearest from here upward.",
+)
+out_option = click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the results. Default: results/ of the project.",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="savegap")
+def cli() -> None:
+    """What does a crash cost an AI agent, and which protection removes which part of it?
+
+    A study is a folder with experiments/*.toml, a question each. `savegap run` simulates them and writes
+    tables, figures and a report:
+
+    \b
+      savegap run                        the whole study, into results/
+      savegap run article --jobs 1       one experiment, by its name, on one core
+      savegap run mine.toml --replications 500 --out /tmp/try
+      savegap report                     draw the report again, without simulating
+    """
+
+
+@cli.command()
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.option("--replications", type=click.IntRange(min=1), help="Runs of each strategy in each cell.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed, instead of each experiment's own.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes at work. Default: one a core. Changes no digit."
+)
+@out_option
+@project_option
+def run(
+    files: tuple[str, ...],
+    replications: int | None,
+    seed: int | None,
+    jobs: int | None,
+    out: Path | None,
+    project: Path | None,
+) -> None:
+    """Run experiments and write their tables, figures and report.
+
+    FILE is an experiment file, or the name of one in experiments/; all of them if none is given. Every
+    file is checked before anything runs. Results of an experiment are written when it is complete.
+    """
+    from joblib import cpu_count
+
+    from sim.study import files as folder
+    from sim.study.config import load
+    from sim.study.errors import InputError
+
+    home = project.resolve() if project else folder.find_project(Path.cwd())
+    target = out or home / "results"
+    plans: list[Plan] = []
+    problems = []
+    for file in folder.experiment_files(home, list(files)):
+        try:
+            plans.append(load(file, home))
+        except InputError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise InputError(problems)
+    folder.check_writable(target)
+    kept: list[str] = []
+    # What is stopped is said in one line; workers that were told to stop are no surprise.
+    warnings.filterwarnings("ignore", category=UserWarning, module="joblib")
+    try:
+        _run(plans, replications, seed, jobs or cpu_count(), target, kept)
+        _report(home, target)
+    except KeyboardInterrupt:
+        _stop_workers()
+        was_kept = f"kept: {', '.join(kept)}" if kept else "no experiment was complete, nothing is kept"
+        click.echo(f"stopped; {was_kept} ({target}).", err=True)
+        sys.exit(INTERRUPTED)
+
+
+@cli.command()
+@out_option
+@project_option
+def report(out: Path | None, project: Path | None) -> None:
+    """Draw figures and report again from the results that are there."""
+    from sim.study import files as folder
+
+    home = project.resolve() if project else folder.find_project(Path.cwd())
+    target = out or home / "results"
+    folder.check_writable(target)
+    _report(home, target)
+
+
+def _run(
+    plans: list["Plan"], replications: int | None, seed: int | None, jobs: int, target: Path, kept: list[str]
+) -> None:
+    from sim.study import files as folder
+    from sim.study.running import run as run_plan
+
+    counts = {plan.name: replications or plan.experiment.replications for plan in plans}
+    cells = sum(len(plan.cells) for plan in plans)
+    runs = sum(counts[plan.name] * len(plan.cells) * len(plan.experiment.strategies) for plan in plans)
+    with _progress(cells, runs) as advance:
+        for plan in plans:
+            own_seed = plan.experiment.seed if seed is None else seed
+            tables = run_plan(plan, counts[plan.name], own_seed, jobs, advance)
+            for name in ("estimates", "contrasts", "published"):
+                table = getattr(tables, name)
+                if len(table):
+                    folder.write_csv(target / plan.name / f"{name}.csv", table)
+            kept.append(plan.name)
+
+
+def _report(home: Path, target: Path) -> None:
+    from sim.report.writing import write_report
+
+    for written in write_report(home, target):
+        click.echo(f"wrote {written}")
+
+
+@contextmanager
+def _progress(cells: int, runs: int) -> Iterator[Advance]:
+    """Show cells done, runs a second and time left: live on a terminal, else as plain lines."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    done = {"cells": 0, "runs": 0}
+    begin = last = monotonic()
+
+    def status() -> str:
+        pace = done["runs"] / max(monotonic() - begin, 1e-9)
+        return f"{done['cells']}/{cells} cells, {done['runs']:,}/{runs:,} runs, {pace:,.0f} runs/s"
+
+    if not console.is_terminal:
+
+        def plain(more_cells: int, more_runs: int) -> None:
+            nonlocal last
+            done["cells"] += more_cells
+            done["runs"] += more_runs
+            finished = done["cells"] == cells
+            if monotonic() - last >= 5 or finished:
+                last = monotonic()
+                left = (last - begin) * (runs - done["runs"]) / max(done["runs"], 1)
+                click.echo(f"{status()}, {left:.0f} s left", err=True)
+
+        yield plain
+        return
+
+    columns = (BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(), TextColumn("left"))
+    with Progress(*columns, console=console, transient=True) as display:
+        task = display.add_task(status(), total=runs)
+
+        def live(more_cells: int, more_runs: int) -> None:
+            done["cells"] += more_cells
+            done["runs"] += more_runs
+            display.update(task, advance=more_runs, description=status())
+
+        yield live
+    click.echo(f"{status()}, {monotonic() - begin:.0f} s", err=True)
+
+
+def _stop_workers() -> None:
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+
+
+def main() -> None:
+    """Run the command; wrong input is answered in lines, without a traceback, with exit code 2."""
+    from sim.study.errors import InputError
+
+    try:
+        cli(standalone_mode=True)
+    except InputError as error:
+        for problem in error.problems:
+            click.echo(f"error: {problem}", err=True)
+        sys.exit(INPUT_ERROR)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+"""The words with which a template speaks of estimates: numbers, ranges, crossings, verdicts.
+
+An experiment's ``answer`` is a Jinja template over these, so that no number in a sentence is typed by hand.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import exp, isnan, log
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jinja2 import StrictUndefined
+from jinja2.sandbox import SandboxedEnvironment
+
+from sim.estimate import METRICS
+from sim.study.config import Factor, Plan
+from sim.validation import allowed_instead
+
+
+def number(value: Any, digits: int = 3) -> str:
+    """Write a number with so many significant digits and thousands separated."""
+    value = float(value.value if isinstance(value, Number) else value)
+    if isnan(value):
+        return "unknown"
+    rounded = float(f"{value:.{digits}g}")
+    if rounded and abs(rounded) < 1e-4:
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        return f"{mantissa}×10^{int(exponent)}"
+    places = max(digits - 1 - int(np.floor(np.log10(abs(rounded)))), 0) if rounded else 0
+    return f"{rounded:,.{places}f}"
+
+
+def percent(value: Any, digits: int = 3) -> str:
+    """Write a share as a percentage."""
+    if isinstance(value, Number) and value.value == 0 and not isnan(value.high):
+        return f"0 % (at most {number(100 * value.high, 2)} %)"
+    value = float(value.value if isinstance(value, Number) else value)
+    return f"{number(100 * value, digits)} %"
+
+
+def is_share(metric: str) -> bool:
+    """Whether a metric is written as a percentage."""
+    return METRICS[metric].kind in ("share", "ratio")
+
+
+def _written(metric: str, value: Any) -> str:
+    return percent(value) if is_share(metric) else number(value)
+
+
+@dataclass(frozen=True)
+class Number:
+    """An estimate with its interval; as text, its value."""
+
+    metric: str
+    value: float
+    low: float
+    high: float
+    exact: float
+
+    def __str__(self) -> str:
+        """Write the value as its metric is written."""
+        return _written(self.metric, self)
+
+
+class Answers:
+    """Looks up an experiment's estimates for its template.
+
+    Parameters
+    ----------
+    plan : Plan
+        The experiment.
+    estimates, published : DataFrame
+        Its results.
+    """
+
+    def __init__(self, plan: Plan, estimates: pd.DataFrame, published: pd.DataFrame) -> None:
+        self.plan = plan
+        self.estimates = estimates
+        self.published = published
+
+    def render(self) -> list[str]:
+        """Fill in the experiment's answer, a text a paragraph.
+
+        Raises
+        ------
+        ValueError, jinja2.TemplateError
+            If the template asks for what is not there.
+        """
+        environment = SandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+        template = environment.from_string(self.plan.experiment.answer)
+        text = template.render(
+            number=number,
+            percent=percent,
+            count=len,
+            published=self.published.to_dict("records"),
+            replications=int(self.estimates["n"].max()),
+            est=self.est,
+            span=self.span,
+            ends=self.ends,
+            crossing=self.crossing,
+            level_with=self.level_with,
+            verdicts=self.verdicts,
+        )
+        return [" ".join(paragraph.split()) for paragraph in text.split("\n\n") if paragraph.strip()]
+
+    def rows(self, metric: str, strategy: str | None, where: dict[str, Factor]) -> pd.DataFrame:
+        """Rows of one metric and strategy in the cells that match."""
+        name = strategy or next(iter(self.plan.experiment.strategies))
+        table = self.estimates
+        chosen = (table["metric"] == metric) & (table["strategy"] == name)
+        for key, value in where.items():
+            if key not in self.plan.base:
+                raise ValueError(f"{key!r} is not swept; {allowed_instead(key, self.plan.base)}")
+            chosen &= same(table[key], value)
+        if not chosen.any():
+            raise ValueError(f"there is no {metric!r} of {name!r} where {where}.")
+        return table[chosen]
+
+    def est(self, metric: str, strategy: str | None = None, where: dict[str, Factor] | None = None) -> Number:
+        """One estimate: in the base cell, but for what `where` says."""
+        row = self.rows(metric, strategy, self.plan.base | (where or {})).iloc[0]
+        return Number(metric, row["estimate"], row["low"], row["high"], row["exact"])
+
+    def along(
+        self, metric: str, strategy: str | None, axis: str, exact: bool = False
+    ) -> list[tuple[Factor, Number]]:
+        """Estimates along a swept axis, in the cells of its sweeps; or exact values where they are known."""
+        found = []
+        for cell in swept_along(self.plan, axis):
+            row = self.rows(metric, strategy, cell).iloc[0]
+            value = Number(metric, row["estimate"], row["low"], row["high"], row["exact"])
+            if exact and not isnan(value.exact):
+                value = Number(metric, value.exact, value.exact, value.exact, value.exact)
+            found.append((cell[axis], value))
+        return found
+
+    def span(self, metric: str, strategy: str | None = None, *, along: str, exact: bool = False) -> str:
+        """Least and greatest estimate along an axis; of exact values where known, if asked for."""
+        values = [value.value for _, value in self.along(metric, strategy, along, exact)]
+        return f"{_written(metric, min(values))} to {_written(metric, max(values))}"
+
+    def ends(self, metric: str, strategy: str | None = None, *, along: str, reverse: bool = False) -> str:
+        """Estimates at both ends of an axis; the exact value where there is one and nothing was seen."""
+        line = self.along(metric, strategy, along)
+        ends = (line[-1], line[0]) if reverse else (line[0], line[-1])
+        written = []
+        for _, value in ends:
+            unseen = value.value == 0 and not isnan(value.exact)
+            written.append(f"{_written(metric, value.exact)} (exact)" if unseen else str(value))
+        return written[0] if written[0] == written[1] else f"{written[0]} to {written[1]}"
+
+    def crossing(
+        self,
+        metric: str,
+        level: float,
+        strategy: str | None = None,
+        *,
+        along: str,
+        unit: str = "",
+        exact: bool = False,
+    ) -> str:
+        """Where along an axis a metric passes a level, and where its bounds do; or "never"."""
+        line = [(float(x), value) for x, value in self.along(metric, strategy, along, exact) if x is not None]
+        at = crossing([(x, value.value) for x, value in line], level)
+        if at is None:
+            values = [value.value for _, value in line]
+            reached = f"{_written(metric, min(values))} to {_written(metric, max(values))}"
+            tried = f"{number(line[0][0])} to {number(line[-1][0])} {unit}".strip()
+            return f"never ({reached} between {tried})"
+        bounds = [crossing([(x, getattr(value, end)) for x, value in line], level) for end in ("low", "high")]
+        known = sorted(bound for bound in bounds if bound is not None)
+        interval = f" ({number(known[0])} to {number(known[-1])})" if len(set(known)) == 2 else ""
+        return f"{number(at)}{interval}{' ' + unit if unit else ''}"
+
+    def level_with(self, metric: str, first: str, second: str, *, along: str, unit: str = "") -> str:
+        """Where along an axis two strategies are level; or "never"."""
+        lines = [self.along(metric, name, along) for name in (first, second)]
+        differences = [(float(x or 0), a.value - b.value) for (x, a), (_, b) in zip(*lines, strict=True)]
+        at = crossing(differences, 0.0)
+        return "never" if at is None else f"{number(at)} {unit}".strip()
+
+    def verdicts(self, metric: str, tolerance: float) -> str:
+        """In how many cells a ratio is within a tolerance of 1, is not, or cannot be told."""
+        rows = self.estimates[(self.estimates["metric"] == metric) & self.estimates["estimate"].notna()]
+        counts = {"within": 0, "off": 0, "open": 0}
+        for _, row in rows.iterrows():
+            counts[verdict(row, tolerance)] += 1
+        return (
+            f"right within {100 * tolerance:g} % in {counts['within']} of {len(rows)} cells and strategies, "
+            f"off by more in {counts['off']}, and undecided at this precision in {counts['open']}"
+        )
+
+
+def verdict(row: pd.Series, tolerance: float) -> str:
+    """Say if a ratio is ``within`` a tolerance of 1, ``off`` or ``open``; by its exact value if known."""
+    low, high = (row["low"], row["high"]) if isnan(row["exact"]) else (row["exact"], row["exact"])
+    if 1 - tolerance <= low and high <= 1 + tolerance:
+        return "within"
+    return "off" if high < 1 - tolerance or low > 1 + tolerance else "open"
+
+
+def crossing(line: list[tuple[float, float]], level: float) -> float | None:
+    """Where a line passes a level: linear between points, in the logarithm of x; None if nowhere."""
+    for (x0, y0), (x1, y1) in pairwise(line):
+        if min(y0, y1) <= level <= max(y0, y1) and y0 != y1:
+            share = (level - y0) / (y1 - y0)
+            return exp(log(x0) + share * (log(x1) - log(x0)))
+    return None
+
+
+def swept_along(plan: Plan, axis: str) -> list[dict[str, Factor]]:
+    """Cells of the sweeps that have the axis, their other axes at the first value, in order."""
+    cells: list[dict[str, Factor]] = []
+    for axes, made in plan.sweeps:
+        if axis in axes:
+            others = [key for key in axes if key != axis]
+            cells += [cell for cell in made if all(cell[key] == made[0][key] for key in others)]
+    if not cells:
+        raise ValueError(f"{axis!r} is not swept; {allowed_instead(axis, plan.base)}")
+    return cells
+
+
+def same(column: pd.Series, value: Factor) -> Any:
+    """Which rows of a table read from a file hold a factor's value."""
+    if value is None:
+        return column.isna()
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return np.isclose(pd.to_numeric(column, errors="coerce"), float(value), rtol=1e-5, atol=0)
+    return column.astype(str) == str(value)

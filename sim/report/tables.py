@@ -1,0 +1,126 @@
+"""Tables of a report: rows chosen from results, numbers written for people."""
+
+from dataclasses import dataclass
+from math import isnan
+
+import pandas as pd
+
+from sim.report.answers import is_share, number, percent, same
+from sim.study.config import Factor, Plan
+
+LABELS = {
+    "crashes": "crashes a run",
+    "redone_steps": "finished steps redone, a run",
+    "lost_work_s": "lost work, s a run",
+    "wasted_work_s": "work redone or lost, s a run",
+    "wasted_tokens": "wasted tokens, a run",
+    "duplicate_actions": "duplicate actions a run",
+    "lost_actions": "lost actions a run",
+    "blocked_duplicates": "repeats blocked by keys, a run",
+    "saves": "saves a run",
+    "save_time_s": "time waiting for saves, s a run",
+    "downtime_s": "downtime, s a run",
+    "makespan_s": "makespan, s",
+    "p_duplicate": "runs with a duplicate action",
+    "p_lost": "runs with a lost action",
+    "p_stuck": "runs given up",
+    "gap_share": "crashes on action steps in [sent, durable)",
+    "gap_share_after_done": "crashes on action steps in [done, durable)",
+    "rule_ratio": "P(duplicate) / rule of thumb",
+}
+"""Short names of metrics for axes and column heads."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as a reader sees it: heads and rows of text."""
+
+    title: str
+    heads: list[str]
+    rows: list[list[str]]
+
+
+def at_cell(table: pd.DataFrame, cell: dict[str, Factor], strategy: str, metric: str) -> pd.DataFrame:
+    """Rows of one strategy and metric in one cell."""
+    chosen = (table["strategy"] == strategy) & (table["metric"] == metric)
+    for key, value in cell.items():
+        chosen &= same(table[key], value)
+    return table[chosen]
+
+
+def write(metric: str, value: float, digits: int = 4) -> str:
+    """Write a value of a metric; empty if there is none."""
+    if isnan(value):
+        return ""
+    return (percent if is_share(metric) else number)(value, digits)
+
+
+def interval(metric: str, low: float, high: float) -> str:
+    """Write an interval; empty if there is none."""
+    return "" if isnan(low) or isnan(high) else f"{write(metric, low)} to {write(metric, high)}"
+
+
+def headline(plan: Plan, estimates: pd.DataFrame) -> Table:
+    """All headline metrics in every cell."""
+    factors = [key for key in plan.base if estimates[key].nunique(dropna=False) > 1]
+    heads = [*factors, "strategy", "metric", "n", "estimate", "95 % interval", "method", "exact"]
+    rows = []
+    for _, row in estimates[estimates["metric"].isin(plan.experiment.headline)].iterrows():
+        metric = row["metric"]
+        rows.append(
+            [
+                *(_factor(row[key]) for key in factors),
+                row["strategy"],
+                LABELS.get(metric, metric),
+                f"{row['n']:,}",
+                write(metric, row["estimate"]) or "does not exist",
+                interval(metric, row["low"], row["high"]),
+                row["method"] if isinstance(row["method"], str) else "",
+                write(metric, row["exact"], 6),
+            ]
+        )
+    return Table("Estimates", heads, rows)
+
+
+def published(table: pd.DataFrame) -> Table:
+    """Published values beside ours."""
+    heads = ["strategy", "metric", "published", "ours", "95 % interval", "exact", "errors apart"]
+    rows = [
+        [
+            row["strategy"],
+            LABELS.get(row["metric"], row["metric"]),
+            write(row["metric"], row["published"]),
+            write(row["metric"], row["estimate"]),
+            interval(row["metric"], row["low"], row["high"]),
+            write(row["metric"], row["exact"], 6),
+            number(row["z"], 2),
+        ]
+        for _, row in table.iterrows()
+    ]
+    return Table(f"Published values (n = {table['published_n'].max():,})", heads, rows)
+
+
+def contrasts(plan: Plan, table: pd.DataFrame) -> Table:
+    """Paired differences of the headline metrics."""
+    factors = [key for key in plan.base if table[key].nunique(dropna=False) > 1]
+    heads = [*factors, "difference", "metric", "value", "interval", "variance spared by pairing"]
+    rows = []
+    for _, row in table.dropna(subset="difference").iterrows():
+        metric = row["metric"]
+        rows.append(
+            [
+                *(_factor(row[key]) for key in factors),
+                f"{row['second']} − {row['first']}",
+                LABELS.get(metric, metric),
+                write(metric, row["difference"]),
+                interval(metric, row["low"], row["high"]),
+                percent(row["variance_reduction"], 3) if not isnan(row["variance_reduction"]) else "",
+            ]
+        )
+    return Table("Paired contrasts", heads, rows)
+
+
+def _factor(value: object) -> str:
+    if isinstance(value, float):
+        return "" if isnan(value) else f"{value:g}"
+    return str(value)

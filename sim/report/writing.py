@@ -1,0 +1,122 @@
+"""The report: ``README.md`` for the repository, ``report.html`` in one file, one content for both."""
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
+
+from sim.report import tables
+from sim.report.answers import Answers
+from sim.report.figures import colours, draw
+from sim.report.tables import Table
+from sim.study.config import Figure, Plan, load
+from sim.study.errors import InputError, Problem
+from sim.study.files import EXPERIMENTS, experiment_files, write_text
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure: its file beside the report, its caption, and the file as a data address."""
+
+    file: str
+    caption: str
+    data: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """What the report says of one experiment."""
+
+    name: str
+    title: str
+    question: str
+    answer: list[str]
+    given: str
+    n: int
+    pictures: list[Picture]
+    open_tables: list[Table]
+    folded_tables: list[Table]
+
+
+def write_report(project: Path, results: Path) -> Iterator[Path]:
+    """Write the report of all experiments of a project that have results.
+
+    Parameters
+    ----------
+    project : Path
+        Folder that holds ``experiments/``.
+    results : Path
+        Folder with a folder of tables for each experiment; the report is put there.
+
+    Yields
+    ------
+    Path
+        Each file once it is written.
+
+    Raises
+    ------
+    InputError
+        If an experiment file is wrong, or its answer asks for what is not there.
+    """
+    plans = [load(file, project) for file in experiment_files(project, [])]
+    plans = [plan for plan in plans if (results / plan.name / "estimates.csv").is_file()]
+    plans.sort(key=lambda plan: (plan.experiment.order, plan.name))
+    palette = colours(plans)
+    sections = [_section(plan, results, palette) for plan in plans]
+    environment = Environment(
+        loader=PackageLoader("sim.report"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=lambda name: name is not None and name.endswith(".html.j2"),
+    )
+    for file, template in (("README.md", "README.md.j2"), ("report.html", "report.html.j2")):
+        write_text(results / file, environment.get_template(template).render(sections=sections))
+        yield results / file
+
+
+def _section(plan: Plan, results: Path, palette: dict[str, object]) -> Section:
+    experiment = plan.experiment
+    folder = results / plan.name
+    estimates = _read(folder / "estimates.csv")
+    contrasts = _read(folder / "contrasts.csv")
+    published = _read(folder / "published.csv")
+    try:
+        answer = Answers(plan, estimates, published).render()
+    except (TemplateError, ValueError, TypeError) as error:
+        problem = Problem(f"{EXPERIMENTS}/{plan.name}.toml", "answer", f"cannot be filled in: {error}")
+        raise InputError([problem]) from None
+    opened = [tables.published(published)] if len(published) else []
+    folded = [tables.headline(plan, estimates)]
+    if len(contrasts):
+        folded.append(tables.contrasts(plan, contrasts))
+    pictures = []
+    for figure in experiment.figures:
+        target = folder / f"{figure.name}.svg"
+        draw(plan, figure, estimates, published, palette, target)
+        pictures.append(_picture(plan, figure, target))
+    return Section(
+        name=plan.name,
+        title=experiment.title,
+        question=" ".join(experiment.question.split()),
+        answer=answer,
+        given=experiment.given,
+        n=int(estimates["n"].max()),
+        pictures=pictures,
+        open_tables=opened,
+        folded_tables=folded,
+    )
+
+
+def _picture(plan: Plan, figure: Figure, target: Path) -> Picture:
+    data = base64.b64encode(target.read_bytes()).decode()
+    return Picture(f"{plan.name}/{target.name}", figure.caption, f"data:image/svg+xml;base64,{data}")
+
+
+def _read(file: Path) -> pd.DataFrame:
+    """Read a table of results; an absent one is empty."""
+    return pd.read_csv(file, keep_default_na=True) if file.is_file() else pd.DataFrame()

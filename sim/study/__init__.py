@@ -1,0 +1,1 @@
+"""From experiment files to tracked results: configuration, running, writing."""

@@ -1,0 +1,375 @@
+"""An experiment file and what it says: cells, and in each cell a scenario for every strategy.
+
+A mistake is answered with the file, the key, what is wrong and what would be right; all mistakes of
+a file at once, and nothing is run.
+"""
+
+import tomllib
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from jinja2 import Environment, TemplateSyntaxError
+from pydantic import Field, field_validator
+from pydantic_core import ValidationError
+
+from sim.estimate import METRICS
+from sim.scenario import Scenario
+from sim.study.errors import InputError, Problem
+from sim.validation import Count, Key, Mistake, Model, allowed_instead, problem, problems
+from sim.workload import Workload
+
+Factor = str | float | int | bool | None
+Sweep = tuple[list[str], list[dict[str, Factor]]]
+
+
+class Reference(Model):
+    """A value drawn across a figure."""
+
+    value: float
+    label: str = ""
+
+
+class Figure(Model):
+    """A figure of an experiment, drawn from its estimates."""
+
+    name: str = Field(min_length=1, pattern=r"^[a-z0-9-]+$", description="file name without ending")
+    kind: Literal["line", "bar"] = Field(default="line", description="line: over an axis; bar: per strategy")
+    x: str | None = Field(default=None, description="swept key, for a line")
+    y: tuple[str, ...] = Field(min_length=1, description="metrics, a panel each")
+    strategies: tuple[str, ...] | None = Field(default=None, description="which ones; all if absent")
+    x_label: str | None = None
+    y_label: str | None = Field(default=None, description="label of the value axis")
+    x_scale: Literal["linear", "log"] = "log"
+    y_scale: Literal["linear", "log"] = "linear"
+    reference: Reference | None = None
+    caption: str = Field(min_length=1, description="what the reader should see in it")
+
+
+class Published(Model):
+    """Values that were published elsewhere, to be compared with."""
+
+    source: str
+    n: Count = Field(description="runs behind each published value")
+    values: dict[str, dict[str, Decimal]] = Field(
+        description='strategy → metric → value as a text, "0.70": half a unit of its last digit is rounding'
+    )
+
+    @field_validator("values", mode="before")
+    @classmethod
+    def _texts(cls, values: Any) -> Any:
+        """A number would have lost its trailing zeros, and with them how it was rounded."""
+        for strategy, metrics in values.items() if isinstance(values, dict) else ():
+            for metric, value in metrics.items() if isinstance(metrics, dict) else ():
+                if not isinstance(value, str):
+                    raise problem(f'must be a text such as "0.70", not {value!r}.', (strategy, metric))
+        return values
+
+
+class Experiment(Model):
+    """A question, and the simulations that answer it."""
+
+    title: str = Field(min_length=1)
+    question: str = Field(min_length=1)
+    answer: str = Field(
+        default="", description="Jinja template of the paragraphs that answer it, over the estimates"
+    )
+    order: int = Field(default=100, description="place in the report")
+    seed: Annotated[int, Field(ge=0, strict=True)]
+    replications: Count
+    headline: tuple[str, ...] = Field(min_length=1, description="metrics that answer the question")
+    given: str = Field(default="", description="what every number of it is given, in words")
+    scenario: dict[str, Any]
+    strategies: dict[str, dict[str, Any]] = Field(min_length=1)
+    sweep: dict[str, list[Any]] | None = Field(
+        default=None,
+        description="axes of a full factorial: key of the scenario → values; keys joined by ' & ' go as one",
+    )
+    sweeps: tuple[dict[str, list[Any]], ...] = Field(
+        default=(), description="several sweeps, each a full factorial of its own axes"
+    )
+    contrasts: tuple[tuple[str, str], ...] | None = Field(
+        default=None, description="pairs of strategies; consecutive ones if absent"
+    )
+    figures: tuple[Figure, ...] = ()
+    published: Published | None = None
+
+    def model_post_init(self, _: Any) -> None:
+        """Refuse names that are not there, and empty sweeps."""
+        found = list(self._mistakes())
+        if found:
+            raise problems("Experiment", found)
+
+    def _mistakes(self) -> Iterator[Mistake]:
+        try:
+            Environment().parse(self.answer)
+        except TemplateSyntaxError as error:
+            yield ("answer",), f"is no Jinja template: line {error.lineno}: {error.message}", self.answer
+        if self.sweep is not None and self.sweeps:
+            yield ("sweep",), "say either [sweep] or [[sweeps]], not both.", None
+        for place, axes in self.axes():
+            if not axes:
+                yield place, "a sweep needs at least one axis.", axes
+            for key, items in axes.items():
+                if not items:
+                    yield (*place, key), "an axis needs at least one value.", items
+        for index, metric in enumerate(self.headline):
+            yield from _unknown(metric, METRICS, ("headline", index), "metric")
+        for index, pair in enumerate(self.contrasts or ()):
+            for name in pair:
+                yield from _unknown(name, self.strategies, ("contrasts", index), "strategy")
+        for index, figure in enumerate(self.figures):
+            yield from self._mistakes_of(figure, ("figures", index))
+        comparable = [name for name, metric in METRICS.items() if metric.kind in ("mean", "share")]
+        for name, values in (self.published.values if self.published else {}).items():
+            yield from _unknown(name, self.strategies, ("published", "values", name), "strategy")
+            for metric in values:
+                yield from _unknown(metric, comparable, ("published", "values", name, metric), "metric")
+
+    def _mistakes_of(self, figure: Figure, at: Key) -> Iterator[Mistake]:
+        swept = [key for _, axes in self.axes() for key in axes]
+        for metric in figure.y:
+            yield from _unknown(metric, METRICS, (*at, "y"), "metric")
+        for name in figure.strategies or ():
+            yield from _unknown(name, self.strategies, (*at, "strategies"), "strategy")
+        if figure.x is not None:
+            yield from _unknown(figure.x, swept, (*at, "x"), "swept key")
+        elif figure.kind == "line":
+            yield (*at, "x"), "a line needs x, one of the swept keys.", None
+
+    def axes(self) -> list[tuple[Key, dict[str, list[Any]]]]:
+        """Each sweep with its place in the file."""
+        if self.sweep is not None:
+            return [(("sweep",), self.sweep)]
+        return [(("sweeps", index), axes) for index, axes in enumerate(self.sweeps)]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Pairs of strategies that are contrasted."""
+        if self.contrasts is not None:
+            return list(self.contrasts)
+        names = list(self.strategies)
+        return list(pairwise(names))
+
+
+def _unknown(name: str, allowed: Iterable[str], at: Key, what: str) -> Iterator[Mistake]:
+    if name not in allowed:
+        yield at, f"{name!r} is no {what}; {allowed_instead(name, allowed)}", name
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a sweep.
+
+    Attributes
+    ----------
+    factors : dict of str to value
+        Label of each swept key's value here; all cells of an experiment have the same keys.
+    scenarios : dict of str to Scenario
+        By strategy.
+    """
+
+    factors: dict[str, Factor]
+    scenarios: dict[str, Scenario]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An experiment, read and checked.
+
+    Attributes
+    ----------
+    name : str
+        The file's name without its ending.
+    experiment : Experiment
+    cells : list of Cell
+        At least one.
+    base : dict of str to value
+        Label of each swept key outside the sweep that sweeps it.
+    sweeps : list of (list of str, list of dict)
+        Axes of each sweep, and the factors of its cells in the order of the file.
+    """
+
+    name: str
+    experiment: Experiment
+    cells: list[Cell]
+    base: dict[str, Factor]
+    sweeps: list[Sweep]
+
+
+def read_toml(file: Path, shown: str) -> dict[str, Any]:
+    """Read a TOML file; what is wrong with it becomes an `InputError`."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError([Problem(shown, "", f"cannot be read: {error.strerror}.")]) from None
+    except UnicodeDecodeError:
+        raise InputError([Problem(shown, "", "is not UTF-8 text.")]) from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError([Problem(shown, "", f"is not TOML: {error}.")]) from None
+
+
+def load(file: Path, project: Path) -> Plan:
+    """Read and check an experiment file.
+
+    Parameters
+    ----------
+    file : Path
+        The TOML file.
+    project : Path
+        Folder that holds ``experiments/``, where presets are looked up.
+
+    Raises
+    ------
+    InputError
+        With every mistake found.
+    """
+    shown = str(file.relative_to(project)) if file.is_relative_to(project) else str(file)
+    data = read_toml(file, shown)
+    found: list[Problem] = []
+    try:
+        experiment = Experiment.model_validate(data)
+    except ValidationError as error:
+        found = [Problem(shown, _dotted(e["loc"]), e["msg"]) for e in error.errors()]
+        found.extend(_mistakes_in_scenarios(data, project, shown))
+        raise InputError(list(dict.fromkeys(found))) from None
+    cells, base, sweeps = _cells(experiment, project, shown)
+    return Plan(file.stem, experiment, cells, base, sweeps)
+
+
+def _mistakes_in_scenarios(data: dict[str, Any], project: Path, shown: str) -> list[Problem]:
+    """Look at the scenarios of a file that is wrong elsewhere, as far as it is well-formed."""
+    parts = {key: data[key] for key in ("scenario", "strategies", "sweep", "sweeps") if key in data}
+    whole = {"title": "-", "question": "-", "seed": 0, "replications": 1, "headline": list(METRICS)[:1]}
+    try:
+        _cells(Experiment.model_validate(whole | parts), project, shown)
+    except InputError as error:
+        return error.problems
+    except ValidationError:
+        pass
+    return []
+
+
+def _dotted(key: Key) -> str:
+    """Show a key as TOML writes it."""
+    return ".".join(f'"{part}"' if "." in str(part) or " " in str(part) else str(part) for part in key)
+
+
+def _cells(
+    experiment: Experiment, project: Path, shown: str
+) -> tuple[list[Cell], dict[str, Factor], list[Sweep]]:
+    """Build the scenarios of every cell, or raise all mistakes found in them."""
+    scenario = _with_presets(experiment.scenario, project, shown)
+    swept = list(dict.fromkeys(key for _, axes in experiment.axes() for key in axes))
+    base = {key: label(_get(experiment.scenario, key) or _get(scenario, key)) for key in swept}
+    found: dict[Problem, None] = {}
+    cells: dict[tuple[Factor, ...], Cell] = {}
+    sweeps: dict[Key, Sweep] = {}
+    for place, values in _points(experiment):
+        factors = base | {key: label(value) for key, value in values.items()}
+        identity = tuple(factors.values())
+        sweeps.setdefault(place, (list(values), []))[1].append(factors)
+        if identity in cells:
+            continue
+        here = deepcopy(scenario)
+        if "workload" in values:
+            here = _with_presets(here | {"workload": values["workload"]}, project, shown)
+        problems = [
+            Problem(shown, _dotted((*place, key)), wrong)
+            for key, value in values.items()
+            if key != "workload" and (wrong := _set(here, key, value))
+        ]
+        scenarios = {}
+        for name, strategy in experiment.strategies.items():
+            try:
+                scenarios[name] = Scenario.model_validate(here | {"strategy": strategy})
+            except ValidationError as error:
+                for e in error.errors():
+                    problems.append(Problem(shown, _origin(e["loc"], name, place, values), e["msg"]))
+        found.update(dict.fromkeys(problems))
+        cells[identity] = Cell(factors, scenarios)
+    if found:
+        raise InputError(list(found))
+    return list(cells.values()), base, list(sweeps.values())
+
+
+def _points(experiment: Experiment) -> Iterator[tuple[Key, dict[str, Any]]]:
+    """Every point of every sweep, with the sweep's place in the file."""
+    if not experiment.axes():
+        yield ("scenario",), {}
+    for place, axes in experiment.axes():
+        for values in product(*axes.values()):
+            yield place, dict(zip(axes, values, strict=True))
+
+
+def _origin(at: Key, strategy: str, place: Key, values: dict[str, Any]) -> str:
+    """Say where in the file the key of a scenario comes from."""
+    if at[:1] == ("strategy",):
+        return _dotted(("strategies", strategy, *at[1:]))
+    dotted = ".".join(map(str, at))
+    for key in values:
+        for single in key.split(TOGETHER):
+            if dotted == single or dotted.startswith(f"{single}.") or single.startswith(f"{dotted}."):
+                return _dotted((*place, key))
+    return _dotted(("scenario", *at))
+
+
+def _with_presets(scenario: dict[str, Any], project: Path, shown: str) -> dict[str, Any]:
+    """Put a workload's file in the place of its name."""
+    name = scenario.get("workload")
+    if not isinstance(name, str):
+        return dict(scenario)
+    folder = project / "experiments" / "workloads"
+    if not (folder / f"{name}.toml").is_file():
+        known = sorted(file.stem for file in folder.glob("*.toml"))
+        sentence = f"{name!r} is no workload; {allowed_instead(name, known)}"
+        raise InputError([Problem(shown, "scenario.workload", sentence)])
+    preset = f"experiments/workloads/{name}.toml"
+    data = read_toml(project / preset, preset)
+    try:
+        Workload.model_validate(data)
+    except ValidationError as error:
+        raise InputError([Problem(preset, _dotted(e["loc"]), e["msg"]) for e in error.errors()]) from None
+    return scenario | {"workload": data}
+
+
+TOGETHER = " & "
+"""Joins keys of one axis that take each value together."""
+
+
+def _get(table: Any, key: str) -> Any:
+    for part in key.split(TOGETHER)[0].split("."):
+        if not isinstance(table, dict) or part not in table:
+            return None
+        table = table[part]
+    return table
+
+
+def _set(table: dict[str, Any], key: str, value: Any) -> str:
+    """Set a dotted key, or several; give a sentence if it cannot be."""
+    if TOGETHER in key:
+        return "".join(_set(table, single, value) for single in key.split(TOGETHER))
+    *parents, last = key.split(".")
+    for depth, part in enumerate(parents):
+        below = table.setdefault(part, {})
+        if not isinstance(below, dict):
+            above = ".".join(parents[: depth + 1])
+            return f"{above} is {below!r} in the scenario, not a table that could hold {last!r}."
+        table = below
+    table[last] = value
+    return ""
+
+
+def label(value: Any) -> Factor:
+    """Name a swept value in tables: itself, or its parts if it is a table."""
+    if isinstance(value, dict):
+        name = next((key for key in ("process", "law", "title") if isinstance(value.get(key), str)), None)
+        parts = {key: label(part) for key, part in value.items() if key != name}
+        rest = [f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in parts.items()]
+        return " ".join([value[name], *rest] if name else rest)
+    if isinstance(value, list):
+        return ", ".join(str(label(item)) for item in value)
+    return value if isinstance(value, (str, float, int, bool)) else None

@@ -1,0 +1,78 @@
+"""What several kinds of test share: the project's own files, and a tiny project in a temporary folder."""
+
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+
+WORKLOAD = """
+title = "Tiny"
+
+[default]
+work = { law = "gamma", shape = 2, mean = 2.0 }
+tokens = 100
+
+[[steps]]
+name = "think"
+[[steps]]
+name = "send"
+action = {}
+[[steps]]
+name = "report"
+"""
+
+EXPERIMENT = """
+title = "Tiny"
+question = "Does it work?"
+given = "one crash a run"
+answer = "{{ est('p_duplicate', 'restart') }} of the runs repeat it."
+seed = 7
+replications = 1500
+headline = ["p_duplicate", "makespan_s"]
+
+[scenario]
+workload = "tiny"
+crash = { process = "uniform_time" }
+store = { write = { law = "lognormal", median = 0.5, sigma = 0.5 } }
+receiver = { response = 0.5 }
+
+[strategies]
+restart = { protocol = "restart" }
+checkpoint = { protocol = "checkpoint" }
+
+[sweep]
+"store.write.median" = [0.1, 0.5]
+
+[[figures]]
+name = "writes"
+x = "store.write.median"
+y = ["p_duplicate"]
+caption = "Duplicates against the write latency."
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project of one small experiment, called tiny."""
+    workloads = tmp_path / "experiments" / "workloads"
+    workloads.mkdir(parents=True)
+    (workloads / "tiny.toml").write_text(WORKLOAD)
+    (tmp_path / "experiments" / "tiny.toml").write_text(EXPERIMENT)
+    return tmp_path
+
+
+@pytest.fixture
+def savegap(project, monkeypatch, capsys):
+    """Run the command in the tiny project: (exit code, output, errors)."""
+    from sim.cli import main
+
+    def command(*arguments):
+        monkeypatch.chdir(project)
+        monkeypatch.setattr("sys.argv", ["savegap", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        return stop.value.code or 0, captured.out, captured.err
+
+    return command

@@ -1,0 +1,123 @@
+"""The command as a person uses it: what it writes, and that no circumstance changes a digit."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+
+def contents(folder):
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+    }
+
+
+def test_run_writes_tables_figures_and_report(savegap, project):
+    code, output, errors = savegap("run", "--jobs", "1")
+    assert code == 0, errors
+    assert set(contents(project / "results")) == {
+        "README.md",
+        "report.html",
+        "tiny/contrasts.csv",
+        "tiny/estimates.csv",
+        "tiny/writes.svg",
+    }
+    estimates = pd.read_csv(project / "results/tiny/estimates.csv")
+    expected = ["store.write.median", "strategy", "metric", "n", "estimate", "low", "high", "method", "exact"]
+    assert list(estimates.columns) == expected
+    row = estimates[(estimates.metric == "p_duplicate") & (estimates.strategy == "restart")].iloc[1]
+    readme = (project / "results/README.md").read_text()
+    assert f"**Answer.** {100 * row.estimate:.3g} % of the runs repeat it." in readme
+    assert "2/2 cells, 6,000/6,000 runs" in errors
+    assert "wrote" in output
+
+
+def test_the_report_needs_no_other_file(savegap, project):
+    savegap("run", "--jobs", "1", "--replications", "50")
+    page = (project / "results/report.html").read_text()
+    assert "data:image/svg+xml;base64," in page
+    assert "http" not in page
+
+
+def test_the_number_of_jobs_changes_no_byte(savegap, project):
+    for jobs in (1, 2):
+        assert savegap("run", "--jobs", jobs, "--out", project / f"with-{jobs}")[0] == 0
+    assert contents(project / "with-1") == contents(project / "with-2")
+
+
+def test_a_second_run_changes_no_byte(savegap, project):
+    savegap("run", "--jobs", "1")
+    first = contents(project / "results")
+    savegap("run", "--jobs", "1")
+    assert contents(project / "results") == first
+
+
+def test_a_new_strategy_leaves_every_digit_of_the_others(savegap, project):
+    savegap("run", "--jobs", "1", "--out", project / "before")
+    file = project / "experiments/tiny.toml"
+    text = file.read_text().replace("[strategies]\n", '[strategies]\nfirst = { protocol = "intent_query" }\n')
+    file.write_text(text)
+    savegap("run", "--jobs", "1", "--out", project / "after")
+    before, after = (pd.read_csv(project / out / "tiny/estimates.csv") for out in ("before", "after"))
+    assert set(after.strategy) == {"first", "restart", "checkpoint"}
+    kept = after[after.strategy != "first"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept, before, check_exact=True)
+
+
+def test_seed_and_replications_are_heeded(savegap, project):
+    savegap("run", "--jobs", "1", "--replications", "70", "--seed", "1", "--out", project / "a")
+    savegap("run", "--jobs", "1", "--replications", "70", "--seed", "2", "--out", project / "b")
+    a, b = (pd.read_csv(project / out / "tiny/estimates.csv") for out in ("a", "b"))
+    assert a[a.metric == "makespan_s"].n.unique().tolist() == [70]
+    assert (a[a.metric == "makespan_s"].estimate != b[b.metric == "makespan_s"].estimate).all()
+
+
+def test_the_project_is_the_nearest_folder_upward(savegap, project, monkeypatch):
+    below = project / "notes" / "deep"
+    below.mkdir(parents=True)
+    monkeypatch.setattr("os.getcwd", lambda: str(below))
+    assert savegap("run", "tiny", "--jobs", "1", "--replications", "20")[0] == 0
+    assert (project / "results/tiny/estimates.csv").is_file()
+
+
+def test_report_draws_again_without_simulating(savegap, project, monkeypatch):
+    savegap("run", "--jobs", "1", "--replications", "60")
+    before = contents(project / "results")
+    (project / "results/tiny/writes.svg").unlink()
+    monkeypatch.setattr("sim.study.running.simulate_block", None)
+    assert savegap("report")[0] == 0
+    assert contents(project / "results") == before
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_stops_within_two_seconds_and_says_what_was_kept(project, jobs):
+    second = project / "experiments/tiny-2.toml"
+    second.write_text((project / "experiments/tiny.toml").read_text())
+    command = [sys.executable, "-m", "sim.cli", "run", "tiny", "tiny-2", "--jobs", str(jobs)]
+    process = subprocess.Popen(
+        [*command, "--replications", "40000"], cwd=project, stderr=subprocess.PIPE, text=True
+    )
+    written = project / "results/tiny/estimates.csv"
+    while not written.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    begin = time.monotonic()
+    _, errors = process.communicate(timeout=30)
+    assert time.monotonic() - begin < 2
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == f"stopped; kept: tiny ({project / 'results'})."
+    assert "Traceback" not in errors
+    assert not (project / "results/tiny-2").exists()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["report", "--help"], ["--version"]])
+def test_help_teaches(savegap, arguments):
+    code, output, _ = savegap(*arguments)
+    assert code == 0
+    assert "savegap" in output.lower()
