@@ -87,11 +87,12 @@ def run(
         raise InputError(problems)
     folder.check_writable(target)
     kept: list[str] = []
+    workers = jobs or cpu_count()
     # What is stopped is said in one line; workers that were told to stop are no surprise.
     warnings.filterwarnings("ignore", category=UserWarning, module="joblib")
     try:
-        _run(plans, replications, seed, jobs or cpu_count(), target, kept)
-        _report(home, target)
+        _run(plans, replications, seed, workers, target, kept)
+        _report(home, target, workers)
     except KeyboardInterrupt:
         _stop_workers()
         was_kept = f"kept: {', '.join(kept)}" if kept else "no experiment was complete, nothing is kept"
@@ -104,12 +105,14 @@ def run(
 @project_option
 def report(out: Path | None, project: Path | None) -> None:
     """Draw figures and report again from the results that are there."""
+    from joblib import cpu_count
+
     from sim.study import files as folder
 
     home = project.resolve() if project else folder.find_project(Path.cwd())
     target = out or home / "results"
     folder.check_writable(target)
-    _report(home, target)
+    _report(home, target, cpu_count())
 
 
 def _run(
@@ -132,10 +135,10 @@ def _run(
             kept.append(plan.name)
 
 
-def _report(home: Path, target: Path) -> None:
+def _report(home: Path, target: Path, jobs: int) -> None:
     from sim.report.writing import write_report
 
-    for written in write_report(home, target):
+    for written in write_report(home, target, jobs):
         click.echo(f"wrote {written}")
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
+from joblib import Parallel, delayed
 
 from sim.report import tables
 from sim.report.answers import Answers
-from sim.report.figures import colours, draw
+from sim.report.figures import Colours, colours, draw
 from sim.report.tables import Table
 from sim.study.config import Figure, Plan, load
 from sim.study.errors import InputError, Problem
@@ -41,7 +42,7 @@ class Section:
     folded_tables: list[Table]
 
 
-def write_report(project: Path, results: Path) -> Iterator[Path]:
+def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
     """Write the report of all experiments of a project that have results.
 
     Parameters
@@ -50,6 +51,8 @@ def write_report(project: Path, results: Path) -> Iterator[Path]:
         Folder that holds ``experiments/``.
     results : Path
         Folder with a folder of tables for each experiment; the report is put there.
+    jobs : int
+        Processes that draw.
 
     Yields
     ------
@@ -65,7 +68,11 @@ def write_report(project: Path, results: Path) -> Iterator[Path]:
     plans = [plan for plan in plans if (results / plan.name / "estimates.csv").is_file()]
     plans.sort(key=lambda plan: (plan.experiment.order, plan.name))
     palette = colours(plans)
-    sections = [_section(plan, results, palette) for plan in plans]
+    drawings = [
+        (plan, figure, palette, results / plan.name) for plan in plans for figure in plan.experiment.figures
+    ]
+    Parallel(n_jobs=jobs)(delayed(_draw)(*drawing) for drawing in drawings)
+    sections = [_section(plan, results) for plan in plans]
     environment = Environment(
         loader=PackageLoader("sim.report"),
         undefined=StrictUndefined,
@@ -79,7 +86,13 @@ def write_report(project: Path, results: Path) -> Iterator[Path]:
         yield results / file
 
 
-def _section(plan: Plan, results: Path, palette: dict[str, object]) -> Section:
+def _draw(plan: Plan, figure: Figure, palette: Colours, folder: Path) -> None:
+    tables = (_read(folder / f"{name}.csv") for name in ("estimates", "published"))
+    estimates, published = tables
+    draw(plan, figure, estimates, published, palette, folder / f"{figure.name}.svg")
+
+
+def _section(plan: Plan, results: Path) -> Section:
     experiment = plan.experiment
     folder = results / plan.name
     estimates = _read(folder / "estimates.csv")
@@ -94,11 +107,6 @@ def _section(plan: Plan, results: Path, palette: dict[str, object]) -> Section:
     folded = [tables.headline(plan, estimates)]
     if len(contrasts):
         folded.append(tables.contrasts(plan, contrasts))
-    pictures = []
-    for figure in experiment.figures:
-        target = folder / f"{figure.name}.svg"
-        draw(plan, figure, estimates, published, palette, target)
-        pictures.append(_picture(plan, figure, target))
     return Section(
         name=plan.name,
         title=experiment.title,
@@ -106,7 +114,7 @@ def _section(plan: Plan, results: Path, palette: dict[str, object]) -> Section:
         answer=answer,
         given=experiment.given,
         n=int(estimates["n"].max()),
-        pictures=pictures,
+        pictures=[_picture(plan, figure, folder / f"{figure.name}.svg") for figure in experiment.figures],
         open_tables=opened,
         folded_tables=folded,
     )

@@ -141,6 +141,15 @@ def test_one_by_one_or_as_a_row(table: dict[str, Any]) -> None:
     assert [float(law.quantile(u)) for u in uniforms] == law.quantile(uniforms).tolist()
 
 
+def test_times_are_remembered_by_law_and_whole_key() -> None:
+    draws = Streams(24, 0)
+    rows = [draws.times(Exponential(mean=mean), *key) for key in KEYS for mean in (3.0, 4.0)]
+    assert len({row.tobytes() for row in rows}) == 2 * len(KEYS)
+    for key in KEYS:
+        alone = Streams(24, 0).times(Exponential(mean=3.0), *key)
+        assert np.array_equal(draws.times(Exponential(mean=3.0), *key), alone)
+
+
 def test_a_time_is_the_quantile_in_ticks() -> None:
     # At the uniform u an exponential law of mean 2 s gives -2 log(1 - u) seconds.
     draws = Streams(24, 0, 5)
