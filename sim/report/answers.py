@@ -93,10 +93,12 @@ class Answers:
             number=number,
             percent=percent,
             count=len,
+            scenario=self.plan.experiment.scenario,
             published=self.published.to_dict("records"),
             replications=int(self.estimates["n"].max()),
             est=self.est,
             span=self.span,
+            swept=self.swept,
             ends=self.ends,
             crossing=self.crossing,
             level_with=self.level_with,
@@ -140,6 +142,11 @@ class Answers:
         values = [value.value for _, value in self.along(metric, strategy, along, exact)]
         return f"{_written(metric, min(values))} to {_written(metric, max(values))}"
 
+    def swept(self, axis: str) -> str:
+        """Least and greatest value of a swept axis."""
+        values = [float(cell[axis] or 0) for cell in swept_along(self.plan, axis)]
+        return f"{min(values):,.10g} to {max(values):,.10g}"
+
     def ends(self, metric: str, strategy: str | None = None, *, along: str, reverse: bool = False) -> str:
         """Estimates at both ends of an axis; the exact value where there is one and nothing was seen."""
         line = self.along(metric, strategy, along)
@@ -166,16 +173,15 @@ class Answers:
         if at is None:
             values = [value.value for _, value in line]
             reached = f"{_written(metric, min(values))} to {_written(metric, max(values))}"
-            tried = f"{number(line[0][0])} to {number(line[-1][0])} {unit}".strip()
-            return f"never ({reached} between {tried})"
+            return f"never ({reached} from {self.swept(along)} {unit}".strip() + ")"
         bounds = [crossing([(x, getattr(value, end)) for x, value in line], level) for end in ("low", "high")]
         known = sorted(bound for bound in bounds if bound is not None)
         interval = f" ({number(known[0])} to {number(known[-1])})" if len(set(known)) == 2 else ""
         return f"{number(at)}{interval}{' ' + unit if unit else ''}"
 
     def level_with(self, metric: str, first: str, second: str, *, along: str, unit: str = "") -> str:
-        """Where along an axis two strategies are level; or "never"."""
-        lines = [self.along(metric, name, along) for name in (first, second)]
+        """Where along an axis two strategies are level, by exact values where known; or "never"."""
+        lines = [self.along(metric, name, along, exact=True) for name in (first, second)]
         differences = [(float(x or 0), a.value - b.value) for (x, a), (_, b) in zip(*lines, strict=True)]
         at = crossing(differences, 0.0)
         return "never" if at is None else f"{number(at)} {unit}".strip()
