@@ -1,6 +1,7 @@
 """The command ``savegap``."""
 
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -78,14 +79,23 @@ def run(
     target = out or home / "results"
     plans: list[Plan] = []
     problems = []
-    for file in folder.experiment_files(home, list(files)):
+    named = folder.experiment_files(home, list(files))
+    every = folder.experiment_files(home, [])
+    for file in dict.fromkeys([*named, *every]):  # the report is of all experiments, so all must be right
         try:
-            plans.append(load(file, home))
+            plan = load(file, home)
+            if file in named:
+                plans.append(plan)
         except InputError as error:
             problems.extend(error.problems)
     if problems:
         raise InputError(problems)
     folder.check_writable(target)
+    for file in named:
+        if file not in every:
+            click.echo(
+                f"{file.name} is not in experiments/, so it gets tables but no place in the report.", err=True
+            )
     kept: list[str] = []
     workers = jobs or cpu_count()
     # What is stopped is said in one line; workers that were told to stop are no surprise.
@@ -130,8 +140,11 @@ def _run(
             tables = run_plan(plan, counts[plan.name], own_seed, jobs, advance)
             for name in ("estimates", "contrasts", "published"):
                 table = getattr(tables, name)
+                file = target / plan.name / f"{name}.csv"
                 if len(table):
-                    folder.write_csv(target / plan.name / f"{name}.csv", table)
+                    folder.write_csv(file, table)
+                else:
+                    file.unlink(missing_ok=True)
             kept.append(plan.name)
 
 
@@ -187,6 +200,9 @@ def _progress(cells: int, runs: int) -> Iterator[Advance]:
 def _stop_workers() -> None:
     from joblib.externals.loky import get_reusable_executor
 
+    threading.excepthook = lambda _: (
+        None
+    )  # the executor's own thread is surprised by the death of its workers
     get_reusable_executor().shutdown(wait=True, kill_workers=True)
 
 

@@ -5,7 +5,7 @@ An experiment's ``answer`` is a Jinja template over these, so that no number in 
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import exp, isnan, log
+from math import exp, isfinite, isnan, log
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from sim.validation import allowed_instead
 def number(value: Any, digits: int = 3) -> str:
     """Write a number with so many significant digits and thousands separated."""
     value = float(value.value if isinstance(value, Number) else value)
-    if isnan(value):
-        return "unknown"
+    if not isfinite(value):
+        return "unknown" if isnan(value) else "∞"
     rounded = float(f"{value:.{digits}g}")
     if rounded and abs(rounded) < 1e-4:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")

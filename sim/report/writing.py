@@ -2,13 +2,14 @@
 
 import base64
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
 from joblib import Parallel, delayed
 
+from sim.estimate import Estimate
 from sim.report import tables
 from sim.report.answers import Answers
 from sim.report.figures import Colours, colours, draw
@@ -67,6 +68,8 @@ def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
     plans = [load(file, project) for file in experiment_files(project, [])]
     plans = [plan for plan in plans if (results / plan.name / "estimates.csv").is_file()]
     plans.sort(key=lambda plan: (plan.experiment.order, plan.name))
+    for plan in plans:
+        _check_tables(plan, results)
     palette = colours(plans)
     drawings = [
         (plan, figure, palette, results / plan.name) for plan in plans for figure in plan.experiment.figures
@@ -86,6 +89,17 @@ def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
         yield results / file
 
 
+def _check_tables(plan: Plan, results: Path) -> None:
+    """Refuse tables of another version of the experiment file."""
+    table = _read(results / plan.name / "estimates.csv")
+    swept = [name for name in table.columns if name not in [field.name for field in fields(Estimate)]]
+    if swept != [*plan.base, "strategy", "exact"] or set(table["strategy"]) != set(
+        plan.experiment.strategies
+    ):
+        sentence = f"its results are of another version of the file; run: savegap run {plan.name}"
+        raise InputError([Problem(f"{EXPERIMENTS}/{plan.name}.toml", "", sentence)])
+
+
 def _draw(plan: Plan, figure: Figure, palette: Colours, folder: Path) -> None:
     tables = (_read(folder / f"{name}.csv") for name in ("estimates", "published"))
     estimates, published = tables
@@ -100,7 +114,7 @@ def _section(plan: Plan, results: Path) -> Section:
     published = _read(folder / "published.csv")
     try:
         answer = Answers(plan, estimates, published).render()
-    except (TemplateError, ValueError, TypeError) as error:
+    except (TemplateError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
         problem = Problem(f"{EXPERIMENTS}/{plan.name}.toml", "answer", f"cannot be filled in: {error}")
         raise InputError([problem]) from None
     opened = [tables.published(published)] if len(published) else []

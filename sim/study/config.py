@@ -115,6 +115,8 @@ class Experiment(Model):
             if not axes:
                 yield place, "a sweep needs at least one axis.", axes
             for key, items in axes.items():
+                if key.split(".")[0] in ("strategy", "strategies"):
+                    yield (*place, key), "strategies are not swept; list each under [strategies].", items
                 if not items:
                     yield (*place, key), "an axis needs at least one value.", items
         for index, metric in enumerate(self.headline):
@@ -138,6 +140,11 @@ class Experiment(Model):
             yield from _unknown(name, self.strategies, (*at, "strategies"), "strategy")
         if figure.x is not None:
             yield from _unknown(figure.x, swept, (*at, "x"), "swept key")
+            values = [item for _, axes in self.axes() for item in axes.get(figure.x, [])]
+            least = 0.0 if figure.x_scale == "log" else float("-inf")
+            if figure.kind == "line" and not all(isinstance(v, (int, float)) and v > least for v in values):
+                wanted = 'positive numbers (or x_scale = "linear")' if figure.x_scale == "log" else "numbers"
+                yield (*at, "x"), f'a line needs an axis of {wanted}; kind = "bar" takes any.', figure.x
         elif figure.kind == "line":
             yield (*at, "x"), "a line needs x, one of the swept keys.", None
 

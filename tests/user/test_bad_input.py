@@ -55,6 +55,13 @@ WRONG = {
         '"receiver.response.median" =',
         ["receiver.response is 0.5", "median"],
     ),
+    "swept strategy": (
+        EXPERIMENT,
+        '"store.write.median" = [',
+        '"strategy.every" = [',
+        ["strategies are not swept"],
+    ),
+    "line over words": (EXPERIMENT, "[0.1, 0.5]", '["0.1", 0.5]', ["figures.0.x", "positive numbers"]),
     "figure of what is not swept": (
         EXPERIMENT,
         'x = "store.write.median"',
@@ -105,6 +112,17 @@ def test_results_of_before_are_not_touched(savegap, project):
     (project / EXPERIMENT).write_text(text.replace("sigma = 0.5", "sigma = 0"))
     assert savegap("run")[0] == 2
     assert {file: file.read_bytes() for file in (project / "results").rglob("*.*")} == before
+
+
+def test_a_report_of_results_of_another_version_is_refused(savegap, project):
+    savegap("run", "--jobs", "1", "--replications", "20")
+    text = (project / EXPERIMENT).read_text()
+    (project / EXPERIMENT).write_text(
+        text.replace("restart = {", '"start again" = {').replace("'restart'", "''")
+    )
+    code, _, errors = savegap("report")
+    assert code == 2
+    assert errors.strip().endswith("results are of another version of the file; run: savegap run tiny")
 
 
 def test_a_file_that_cannot_be_read(savegap, project):

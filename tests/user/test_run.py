@@ -69,6 +69,16 @@ def test_a_new_strategy_leaves_every_digit_of_the_others(savegap, project):
     pd.testing.assert_frame_equal(kept, before, check_exact=True)
 
 
+def test_a_table_that_became_empty_goes(savegap, project):
+    savegap("run", "--jobs", "1", "--replications", "20")
+    assert "Paired contrasts" in (project / "results/README.md").read_text()
+    file = project / "experiments/tiny.toml"
+    file.write_text(file.read_text().replace("seed = 7", "seed = 7\ncontrasts = []"))
+    savegap("run", "--jobs", "1", "--replications", "20")
+    assert not (project / "results/tiny/contrasts.csv").exists()
+    assert "Paired contrasts" not in (project / "results/README.md").read_text()
+
+
 def test_seed_and_replications_are_heeded(savegap, project):
     savegap("run", "--jobs", "1", "--replications", "70", "--seed", "1", "--out", project / "a")
     savegap("run", "--jobs", "1", "--replications", "70", "--seed", "2", "--out", project / "b")
