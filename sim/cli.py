@@ -1,5 +1,6 @@
 """The command ``savegap``."""
 
+import signal
 import sys
 import threading
 import warnings
@@ -98,8 +99,9 @@ def run(
             )
     kept: list[str] = []
     workers = jobs or cpu_count()
-    # What is stopped is said in one line; workers that were told to stop are no surprise.
+    # What is stopped is said in one line: that workers die of it is no surprise.
     warnings.filterwarnings("ignore", category=UserWarning, module="joblib")
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         _run(plans, replications, seed, workers, target, kept)
         _report(home, target, workers)
@@ -197,12 +199,15 @@ def _progress(cells: int, runs: int) -> Iterator[Advance]:
     click.echo(f"{status()}, {monotonic() - begin:.0f} s", err=True)
 
 
+def _interrupt(_signal: int, _frame: object) -> None:
+    """Stop; the executor's own thread may find its tasks gone, and must not speak of it."""
+    threading.excepthook = lambda _: None
+    raise KeyboardInterrupt
+
+
 def _stop_workers() -> None:
     from joblib.externals.loky import get_reusable_executor
 
-    threading.excepthook = lambda _: (
-        None
-    )  # the executor's own thread is surprised by the death of its workers
     get_reusable_executor().shutdown(wait=True, kill_workers=True)
 
 

@@ -112,10 +112,11 @@ def test_ctrl_c_stops_within_two_seconds_and_says_what_was_kept(project, jobs):
     process = subprocess.Popen(
         [*command, "--replications", "40000"], cwd=project, stderr=subprocess.PIPE, text=True
     )
-    written = project / "results/tiny/estimates.csv"
-    while not written.exists():
+    last_written = project / "results/tiny/contrasts.csv"
+    while not last_written.exists():
         assert process.poll() is None
         time.sleep(0.05)
+    time.sleep(0.5)  # the second experiment, of 160,000 runs, is at work
     process.send_signal(signal.SIGINT)
     begin = time.monotonic()
     _, errors = process.communicate(timeout=30)
