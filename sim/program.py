@@ -8,6 +8,7 @@ is a number too: whatever is below it has been kept.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from sim.laws import Law, Scaled
 from sim.scenario import Scenario
 from sim.services import ZERO
 from sim.strategy import Call, Drain, Query, Save, Verb, Work
-from sim.streams import Part, Streams
+from sim.streams import Key, Streams
 
 WORK, CALL, SAVE, QUERY = range(4)
 """Activities of a phase, in the order of the accounts."""
@@ -64,7 +65,7 @@ class Phase:
     acts: bool
     name: str
     law: Law
-    key: tuple[Part, ...]
+    key: Key
     activity: int
     done: bool = False
     resume: int = -1
@@ -72,6 +73,14 @@ class Phase:
     weight: float = 1.0
     special: bool = False
     saves: bool = False
+
+
+class Drawn(NamedTuple):
+    """A time that is drawn whenever a phase begins."""
+
+    phase: int
+    law: Law
+    key: Key
 
 
 @dataclass(frozen=True)
@@ -115,6 +124,51 @@ class Program:
         """Whether each phase comes after its step's ◆done."""
         done = {(phase.step, phase.acts): phase.id for phase in self.phases if phase.done}
         return np.array([phase.id > done[phase.step, phase.acts] for phase in self.phases], np.bool_)
+
+    @cached_property
+    def drawn(self) -> list[Drawn]:
+        """What is drawn when phases begin: first the time of each, then acks of lanes and lags of queries."""
+        store, receiver = self.scenario.store, self.scenario.receiver
+        times = [Drawn(phase.id, phase.law, phase.key) for phase in self.phases]
+        for phase in self.phases:
+            if phase.name == LANE:
+                times.append(Drawn(phase.id, store.ack, (*phase.key[:-1], "ack")))
+            elif phase.name == "query":
+                times.append(Drawn(phase.id, receiver.lag, (*phase.key, "lag")))
+        return times
+
+    @cached_property
+    def beside(self) -> dict[int, int]:
+        """By lane's phase and by query: which of `drawn` is its ack or lag."""
+        count = len(self.phases)
+        return {drawn.phase: row for row, drawn in enumerate(self.drawn[count:], count)}
+
+    @cached_property
+    def saves(self) -> list[Phase]:
+        """The phases that begin a save."""
+        return [phase for phase in self.phases if phase.resume >= 0]
+
+    @cached_property
+    def certain(self) -> bool:
+        """Whether all runs take the same phases."""
+        return all(step.acts in (0.0, 1.0) for step in self.scenario.workload.steps)
+
+    def taken(self, acts: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which phases the runs of a block take.
+
+        Parameters
+        ----------
+        acts : ndarray of bool, shape (runs, steps)
+            Which steps act in each run.
+
+        Returns
+        -------
+        ndarray of bool, shape (phases, runs)
+            One column if all runs take the same.
+        """
+        if self.certain:
+            acts = acts[:1]
+        return np.asarray(acts.T[self.step] == self.acts[:, np.newaxis])
 
     def path(self, acts: NDArray[np.bool_]) -> list[Phase]:
         """Give the phases of one run, in order.

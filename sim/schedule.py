@@ -5,13 +5,14 @@ a simulation: a lane is a running maximum.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.program import LANE, Phase, Program
+from sim.program import LANE, Program
 from sim.streams import Streams
-from sim.ticks import NEVER, Ticks
+from sim.ticks import NEVER, Ticks, later
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,123 @@ class Marks:
         return np.asarray(np.maximum(gaps, 0).sum(axis=0, where=self.acts), np.int64)
 
 
+class Walk(NamedTuple):
+    """One attempt of each of many runs, as if nothing cut it short.
+
+    Attributes
+    ----------
+    spent : ndarray of int64, shape (phases, runs)
+        Time of the worker in each phase, in ticks.
+    passed : ndarray of int64, shape (phases + 1, runs)
+        When each phase begins, and in the last row when the attempt ends; at most `NEVER`.
+    durable : ndarray of int64, shape (saves, runs)
+        When each save is durable; for a save that the attempt does not make, any instant.
+    """
+
+    spent: Ticks
+    passed: Ticks
+    durable: Ticks
+
+
+def first_times(program: Program, draws: Streams) -> Ticks:
+    """Give the times of what begins for the first time, shape (drawn, replications), in ticks."""
+    return np.stack([draws.times(law, *key, 0) for _, law, key in program.drawn])
+
+
+def walk(program: Program, begin: Ticks, times: Ticks, on: NDArray[np.bool_]) -> Walk:
+    """Let workers walk through the phases of a program.
+
+    Parameters
+    ----------
+    program : Program
+        The phases.
+    begin : ndarray of int64, shape (runs,)
+        When they begin, in ticks.
+    times : ndarray of int64, shape (drawn, runs)
+        What `Program.drawn` takes, in ticks.
+    on : ndarray of bool, shape (drawn, runs or 1)
+        Which of these their way leads through; all others take no time.
+    """
+    spent = times * on
+    never = int(begin.max()) + len(spent) * int(spent.max()) >= NEVER
+    add = later if never else np.add
+    passed = np.empty((len(program.phases) + 1, begin.size), np.int64)
+    passed[0] = begin
+    durable = np.empty((len(program.saves), begin.size), np.int64)
+    save = iter(durable)
+    # Off a run's way phases take no time, so that lanes are busy no longer than they were.
+    free = {phase.lane: begin for phase in program.saves if phase.lane}
+    for phase in program.phases:
+        time, now, end = spent[phase.id], passed[phase.id], passed[phase.id + 1]
+        if phase.name == LANE:
+            written = add(np.maximum(now, free[phase.lane]), time, out=next(save))
+            free[phase.lane] = add(written, spent[program.beside[phase.id]])
+            time[:] = 0
+        elif phase.name == "drain" and free:
+            waits = np.max(list(free.values()), axis=0) - now
+            np.multiply(np.maximum(waits, 0), on[phase.id], out=time)
+        add(now, time, out=end)
+        if phase.saves:
+            next(save)[:] = end
+    return Walk(spent[: len(program.phases)], passed, durable)
+
+
 def exposed(duration: Ticks, weight: float) -> Ticks:
     """Exposure of phases, in ticks, rounded down."""
     return duration if weight == 1 else np.minimum(duration * weight, NEVER).astype(np.int64)
+
+
+def unbroken(program: Program, times: Ticks, acts: NDArray[np.bool_]) -> Walk:
+    """Let runs walk through their phases as if nothing crashed, so that no query is asked.
+
+    Parameters
+    ----------
+    program : Program
+        The phases.
+    times : ndarray of int64, shape (drawn, runs)
+        What `Program.drawn` takes, in ticks.
+    acts : ndarray of bool, shape (runs, steps)
+        Which steps act in each run.
+    """
+    on = program.taken(acts)[[drawn.phase for drawn in program.drawn]]
+    on[[phase.id for phase in program.phases if phase.name == "query"]] = False
+    return walk(program, np.zeros(len(acts), np.int64), times, on)
+
+
+def marks(program: Program, acts: NDArray[np.bool_], path: Walk) -> Marks:
+    """Read the marks off a crash-free walk.
+
+    Parameters
+    ----------
+    program : Program
+        The phases.
+    acts : ndarray of bool, shape (runs, steps)
+        Which steps act in each run.
+    path : Walk
+        The walk.
+    """
+    taken = program.taken(acts)
+    sent, done, durable, recorded = (np.full(acts.T.shape, NEVER) for _ in range(4))
+    for phase in program.phases:
+        if phase.name == "request":
+            np.copyto(sent[phase.step], path.passed[phase.id], where=taken[phase.id])
+        if phase.done:
+            np.copyto(done[phase.step], path.passed[phase.id + 1], where=taken[phase.id])
+    behind = np.searchsorted(program.first[1:], [phase.resume for phase in program.saves], side="right")
+    for phase, instant, steps in zip(program.saves, path.durable, behind.tolist(), strict=True):
+        np.copyto(durable[phase.step], instant, where=taken[phase.id])
+        if steps:
+            last = recorded[steps - 1]
+            np.minimum(last, instant, out=last, where=taken[phase.id])
+    for step in reversed(range(len(recorded) - 1)):
+        np.minimum(recorded[step], recorded[step + 1], out=recorded[step])
+    makespan = exposure = path.passed[-1]
+    if any(phase.weight != 1 for phase in program.phases):
+        exposure = np.zeros_like(makespan)
+        for phase in program.phases:
+            exposure = later(exposure, exposed(path.spent[phase.id], phase.weight))
+    start = path.passed[program.first[:-1]]
+    return Marks(acts.T, start, sent, done, durable, recorded, makespan, exposure)
 
 
 def crash_free(program: Program, draws: Streams, acts: NDArray[np.bool_]) -> Marks:
@@ -65,43 +180,4 @@ def crash_free(program: Program, draws: Streams, acts: NDArray[np.bool_]) -> Mar
     acts : ndarray of bool, shape (replications, steps)
         Which steps act in each run.
     """
-    replications, steps = acts.shape
-    now = np.zeros(replications, np.int64)
-    exposure = np.zeros(replications, np.int64)
-    free = {phase.lane: now for phase in program.phases}
-    start, sent, done, durable, recorded = (np.full((steps, replications), NEVER) for _ in range(5))
-
-    def save(phase: Phase, instant: Ticks, taken: NDArray[np.bool_]) -> None:
-        durable[phase.step, taken] = instant[taken]
-        covered = recorded[: np.searchsorted(program.first[1:], phase.resume, side="right")]
-        np.minimum(covered, instant, out=covered, where=taken)
-
-    ack = program.scenario.store.ack
-    for number, phase in enumerate(program.phases):
-        taken = acts[:, phase.step] == phase.acts
-        if number == program.first[phase.step]:
-            start[phase.step] = now
-        if phase.name == "request":
-            sent[phase.step, taken] = now[taken]
-        if phase.name == LANE:
-            written = np.maximum(now, free[phase.lane]) + draws.times(phase.law, *phase.key, 0)
-            answered = written + draws.times(ack, *phase.key[:-1], "ack", 0)
-            save(phase, written, taken)
-            free[phase.lane] = np.where(taken, answered, free[phase.lane])
-            continue
-        match phase.name:
-            case "query":
-                continue
-            case "drain":
-                duration = np.maximum(np.max(list(free.values()), axis=0) - now, 0)
-            case _:
-                duration = draws.times(phase.law, *phase.key, 0)
-        duration = np.where(taken, duration, 0)
-        now = np.minimum(now, NEVER - duration) + duration
-        spent = exposed(duration, phase.weight)
-        exposure = np.minimum(exposure, NEVER - spent) + spent
-        if phase.done:
-            done[phase.step, taken] = now[taken]
-        if phase.saves:
-            save(phase, now, taken)
-    return Marks(acts.T, start, sent, done, durable, recorded, now, exposure)
+    return marks(program, acts, unbroken(program, first_times(program, draws), acts))

@@ -19,6 +19,7 @@ BLOCK = 1024
 """Replications in a block; part of every key, so changing it changes every digit."""
 
 Part = str | int
+Key = tuple[Part, ...]
 
 
 class Streams:
@@ -38,8 +39,8 @@ class Streams:
         self.seed = seed
         self.block = block
         self.size = size
-        self._uniforms: dict[tuple[Part, ...], NDArray[np.float64]] = {}
-        self._times: dict[tuple[Law, tuple[Part, ...]], Ticks] = {}
+        self._uniforms: dict[Key, NDArray[np.float64]] = {}
+        self._times: dict[tuple[Law, Key], Ticks] = {}
 
     def uniforms(self, *key: Part) -> NDArray[np.float64]:
         """Give the uniforms in [0, 1) of one decision, shape (size,), one a replication."""

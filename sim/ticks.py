@@ -51,3 +51,9 @@ def to_tick(seconds: float) -> int:
 def to_seconds(ticks: Any) -> NDArray[np.float64]:
     """Turn ticks (array_like of int64) into seconds, of the same shape."""
     return np.asarray(ticks, dtype=np.int64) / PER_SECOND
+
+
+def later(now: Ticks, by: Ticks, out: Ticks | None = None) -> Ticks:
+    """Add times, at most to `NEVER`; `out` is where the result goes, if not into a new array."""
+    room = np.subtract(NEVER, now)
+    return np.add(now, np.minimum(by, room, out=room), out=out)
