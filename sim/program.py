@@ -138,6 +138,13 @@ class Program:
         return times
 
     @cached_property
+    def laws(self) -> tuple[list[Law], NDArray[np.intp]]:
+        """The laws of what is drawn, each once, and which of them each of `drawn` has."""
+        number: dict[Law, int] = {}
+        of_drawn = [number.setdefault(drawn.law, len(number)) for drawn in self.drawn]
+        return list(number), np.array(of_drawn, np.intp)
+
+    @cached_property
     def beside(self) -> dict[int, int]:
         """By lane's phase and by query: which of `drawn` is its ack or lag."""
         count = len(self.phases)

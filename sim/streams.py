@@ -64,6 +64,26 @@ class Streams:
             self._times[law, key] = drawn
         return drawn
 
+    def times_of(self, law: Law, asked: list[tuple[Key, NDArray[np.signedinteger]]]) -> Ticks:
+        """Give times of several decisions under one law, each for some of the replications.
+
+        Parameters
+        ----------
+        law : Law
+            The law; it inverts the numbers of all at once.
+        asked : list of (key, ndarray of int)
+            Decisions, and the replications for which they are made.
+
+        Returns
+        -------
+        ndarray of int64
+            In ticks, one decision after the other.
+        """
+        if isinstance(law, Constant):
+            return np.full(sum(which.size for _, which in asked), to_tick(law.value))
+        uniforms = [self.uniforms(*key)[which] for key, which in asked]
+        return to_ticks(law.quantile(np.concatenate(uniforms)))
+
     def time(self, law: Law, replication: int, *key: Part) -> int:
         """Give one replication's number of `times`, in ticks, without inverting the others'."""
         if isinstance(law, Constant):

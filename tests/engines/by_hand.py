@@ -11,6 +11,8 @@ from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
+from engine_scenarios import simulate_on_both
+
 import sim
 
 BOOK = Path(__file__).with_name("by_hand.md")
@@ -160,8 +162,8 @@ def scenario(strategy: dict[str, Any], crashes: list[int], **changes: Any) -> si
 
 
 def outcome(strategy: dict[str, Any], crashes: list[int], **changes: Any) -> dict[str, Any]:
-    """Simulate one run."""
-    return sim.simulate(scenario(strategy, crashes, **changes), n=1, seed=0).iloc[0].to_dict()
+    """Simulate one run, on both engines."""
+    return simulate_on_both(scenario(strategy, crashes, **changes), n=1, seed=0).iloc[0].to_dict()
 
 
 def in_ticks(**expected: Any) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from by_hand import CHECKPOINT, differences, in_ticks, outcome, scenario
+from engine_scenarios import on_both
 
-from sim.events import simulate_block
 from sim.program import unfold
 from sim.streams import Streams
 
@@ -31,8 +31,8 @@ class Told(Streams):
 def told(
     tell: Callable[[Any], float], crash: dict[str, Any], strategy: dict[str, Any] = CHECKPOINT, **more: Any
 ) -> dict[str, Any]:
-    tally = simulate_block(unfold(scenario(strategy, [], crash=crash, **more)), Told(tell))
-    return {name: column[0] for name, column in tally.columns.items()}
+    columns = on_both(unfold(scenario(strategy, [], crash=crash, **more)), lambda: Told(tell))
+    return {name: column[0] for name, column in columns.items()}
 
 
 def lives(*hazards: float) -> Callable[[Any], float]:

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from by_hand import SURROUNDINGS, scenario, tick
-from engine_scenarios import LANE, STRATEGIES, build, random_parts, save
+from engine_scenarios import LANE, STRATEGIES, build, random_parts, save, simulate_on_both
 
-from sim import Scenario, simulate
+from sim import Scenario
 from sim.events import Block, Run, simulate_block
 from sim.outcomes import Log
 from sim.program import unfold
@@ -39,7 +39,7 @@ every_scenario = pytest.mark.parametrize("number", NUMBERS)
 
 
 def run(scenario: Scenario, n: int = RUNS) -> pd.DataFrame:
-    return simulate(scenario, n, SEED)
+    return simulate_on_both(scenario, n, SEED)
 
 
 def same(a: pd.DataFrame, b: pd.DataFrame, columns: list[str] | None = None) -> None:
@@ -181,7 +181,7 @@ def test_a_query_that_was_passed_by_without_asking_was_not_begun() -> None:
     law = {"law": "lognormal", "median": 3.0, "sigma": 0.8}
     receiver = SURROUNDINGS["receiver"] | {"query": law}
     before, after = (
-        simulate(scenario({"protocol": "intent_query"}, [crash], receiver=receiver), RUNS, SEED)
+        run(scenario({"protocol": "intent_query"}, [crash], receiver=receiver))
         for crash in (tick(31.375), tick(32))
     )
     since = [ticks(before["makespan_s"]) - tick(31.375), ticks(after["makespan_s"]) - tick(32)]

@@ -10,7 +10,7 @@ from sim.laws import LAWS
 from sim.services import Downtime
 from sim.strategy import PROTOCOLS, VERBS
 
-ENGINE = ("events", "outcomes", "program", "schedule")
+ENGINE = ("events", "timeline", "outcomes", "program", "schedule")
 
 
 def words(module: str) -> set[str]:

@@ -1,11 +1,12 @@
 """`sim.simulate`. Functionality: a table with a row a replication, the same for equal seeds, longer for more
-replications, whatever was simulated before; the shipped workloads run. Deterministic: makespans by hand.
-Dirty: numbers out of range are refused.
+replications, whatever was simulated before, on every engine; the shipped workloads run. Deterministic:
+makespans by hand. Dirty: numbers out of range are refused, and engines that are none.
 """
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -15,8 +16,10 @@ from hypothesis import strategies as some
 from scipy import stats
 
 import sim
+from sim import timeline
 from sim.outcomes import OUTCOMES
-from sim.simulation import blocks
+from sim.program import unfold
+from sim.simulation import Engine, blocks, choose
 from sim.streams import BLOCK
 
 WORKLOADS = sorted((Path(sim.__file__).parents[1] / "experiments" / "workloads").glob("*.toml"))
@@ -231,3 +234,27 @@ def test_numbers_out_of_range(n: int, seed: int) -> None:
 
 def test_least_numbers() -> None:
     assert len(sim.simulate(scenario(), n=1, seed=0)) == 1
+
+
+# --------------------------------------------------------------------------------------------- engines
+
+
+def test_the_engine_changes_no_outcome() -> None:
+    frames = [sim.simulate(scenario(), BLOCK + 60, 24, engine) for engine in get_args(Engine)]
+    assert frames[0]["crashes"].any()
+    for frame in frames[1:]:
+        pd.testing.assert_frame_equal(frames[0], frame, rtol=1e-12, atol=0)
+
+
+def test_no_such_engine() -> None:
+    with pytest.raises(ValueError, match="engine must be auto, events or timeline, not 'fast'"):
+        sim.simulate(scenario(), n=1, seed=0, engine="fast")  # type: ignore[arg-type]
+
+
+def test_what_the_timeline_engine_does_not_know_is_left_to_the_other() -> None:
+    known, unknown = unfold(scenario()), unfold(scenario())
+    unknown.phases[0] = replace(unknown.phases[0], name="park", special=True)
+    assert choose("auto", known) is choose("timeline", known) is timeline.simulate_block
+    assert choose("auto", unknown) is not timeline.simulate_block
+    with pytest.raises(ValueError, match="the timeline engine does not know what begins with park"):
+        choose("timeline", unknown)

@@ -1,0 +1,209 @@
+"""Both engines give the same outcomes: run by run, column by column, all times to the tick.
+
+They share the random numbers and the unfolding of verbs to phases, and nothing of what crashes do. A fixed
+table takes every strategy through all kinds of surroundings; random scenarios are full of ties, of times of
+zero and of odd lists of verbs. What is worked out by hand (`by_hand.md`) and what holds of all numbers
+(`test_invariants.py`) is checked on both engines as well.
+"""
+
+from typing import Any
+
+import pytest
+from engine_scenarios import STRATEGIES, build, on_both, random_parts
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from sim import Scenario, timeline
+from sim.program import unfold
+from sim.streams import BLOCK, Streams
+
+# ---------------------------------------------------------------------------------------- a fixed table
+
+WHOLE_SECONDS = {
+    "workload": {
+        "steps": [
+            {"name": "a", "work": 2, "action": {}, "tokens": 3},
+            {"name": "b", "work": 0, "tool": 1, "tokens": 5},
+            {"name": "c", "work": 3, "action": {"probability": 0.5}, "tool": 2},
+            {"name": "d", "work": 1, "action": {}, "tokens": 0.1},
+        ]
+    },
+    "store": {"write": 1, "ack": 1},
+    "receiver": {"prepare": 1, "request": 4, "response": 2, "query": 1, "lag": 1},
+    "downtime": {"detection": 1, "restart": 2, "load": 1},
+    "crash": {"process": "at", "times": [0, 3, 4, 5, 9, 11, 12, 16, 17, 18, 23, 30]},
+}
+SLOW = {"law": "lognormal", "median": 25.0, "sigma": 0.7}
+WEIGHTS = {"work": 0.3, "write": 3.7, "drain": 2.0, "response": 0.0, "prepare": 10.0, "load": 0.5}
+OFTEN = {"process": "renewal", "law": {"law": "weibull", "mean": 25.0, "shape": 0.7}}
+HOST = {"clock": "host", "renew": "never"}
+SURROUNDINGS: dict[str, dict[str, Any]] = {
+    "as drawn": {},
+    "often": {"crash": OFTEN},
+    "weighed": {"crash": OFTEN | {"exposure": WEIGHTS}},
+    "host": {"crash": OFTEN | HOST | {"exposure": WEIGHTS}},
+    "wall": {"crash": OFTEN | HOST | {"ages_in_downtime": True}},
+    "at": {"crash": {"process": "at", "times": [3, 20, 20, 41.5, 60, 90]}, "downtime": {"detection": 2}},
+    "a step": {"crash": {"process": "uniform_step", "gap_share": 0.4}},
+    "frozen": {"crash": OFTEN, "frozen": True},
+    "given up": {"crash": OFTEN, "limits": {"attempts": 7, "makespan": 50.0}},
+    "slow store": {"crash": OFTEN, "store": {"write": SLOW, "ack": SLOW}, "limits": {"attempts": 9}},
+    "whole seconds": WHOLE_SECONDS,
+    # A new worker is there on the very tick on which the run is given up.
+    "whole seconds, given up": WHOLE_SECONDS
+    | {"limits": {"makespan": 15}, "downtime": {"detection": 1, "restart": 2}},
+    "no crash": {"crash": "none"},
+}
+PROTECTIONS = STRATEGIES | {
+    "query first": {"plain": ["work", "save"], "action": ["query", "call", "work", "save"]}
+}
+TABLE = [
+    (name, list(SURROUNDINGS)[(number + 5 * again) % len(SURROUNDINGS)], number)
+    for number, name in enumerate(PROTECTIONS)
+    for again in range(2)
+]
+TABLE += [("at most once", "whole seconds, given up", 0)]
+TABLE += [("query first", surroundings, 1) for surroundings in ("often", "wall", "whole seconds")]
+
+
+@pytest.mark.parametrize(("strategy", "surroundings", "number"), TABLE)
+def test_engines_agree_on_a_block_of_runs(strategy: str, surroundings: str, number: int) -> None:
+    protection = PROTECTIONS[strategy] | ({"key": "run_step"} if number % 3 == 0 else {})
+    scenario = build(protection, random_parts(number), **SURROUNDINGS[surroundings])
+    on_both(unfold(scenario), lambda: Streams(7, number, BLOCK))
+
+
+# ------------------------------------------------------------------------------------- random scenarios
+
+RUNS = 32
+WHOLE = some.shared(some.booleans(), key="whole")
+
+
+def laws(low: int = 0) -> some.SearchStrategy[Any]:
+    """Laws of times; in half of the scenarios all are a few whole seconds, so that ties are common."""
+    mean = some.sampled_from([0.5, 2.0, 5.0])
+    random = some.one_of(
+        some.fixed_dictionaries({"law": some.just("exponential"), "mean": mean}),
+        some.fixed_dictionaries({"law": some.just("gamma"), "mean": mean, "shape": some.just(2.0)}),
+        some.fixed_dictionaries({"law": some.just("lognormal"), "median": mean, "sigma": some.just(0.8)}),
+        some.fixed_dictionaries({"law": some.just("uniform"), "high": mean}),
+        some.fixed_dictionaries({"law": some.just("weibull"), "mean": mean, "shape": some.just(0.7)}),
+    )
+    few = some.integers(low, 3)
+    return WHOLE.flatmap(lambda whole: few if whole else some.one_of(few, random))
+
+
+@some.composite
+def steps(draw: some.DrawFn) -> list[dict[str, Any]]:
+    chosen = []
+    for number in range(draw(some.integers(1, 5))):
+        step = {"name": str(number), "work": draw(laws()), "tokens": draw(some.sampled_from([0, 1, 2.3]))}
+        if draw(some.booleans()):
+            step["action"] = {"probability": draw(some.sampled_from([0, 0.5, 1, 1]))}
+        if draw(some.integers(0, 3)) == 0:
+            step["tool"] = draw(laws())
+        chosen.append(step)
+    return chosen
+
+
+@some.composite
+def verbs(draw: some.DrawFn, acts: bool, end: bool = False) -> list[Any]:
+    """A list of verbs, as odd as the rules allow."""
+
+    def others(*targets: str) -> list[Any]:
+        save = some.fixed_dictionaries(
+            {
+                "verb": some.just("save"),
+                "resume": some.sampled_from(["next", "next", "here", *targets]),
+                "lane": some.sampled_from([None, None, "a", "b"]),
+            }
+        )
+        return draw(some.lists(some.one_of(some.just("work"), save, save, some.just("drain")), max_size=2))
+
+    if end:
+        return others()
+    if not acts:
+        return [*others(), "work", *others()]
+    asks = ["query"] if draw(some.booleans()) else []
+    return [*others("call", *asks), *asks, "call", *others()]
+
+
+@some.composite
+def strategies(draw: some.DrawFn, count: int) -> dict[str, Any]:
+    key = {"key": draw(some.sampled_from(["none", "run_step"]))}
+    placement = draw(
+        some.sampled_from([{}, {}, {"every": 2}, {"after_actions": True}, {"steps": [1]}, {"steps": [count]}])
+    )
+    last = {"last": draw(some.booleans())}
+    protocols = ["restart", "checkpoint", "save_first", "async", "intent_query"]
+    if draw(some.booleans()):
+        return {"protocol": draw(some.sampled_from(protocols))} | key | placement | last
+    own = {"plain": draw(verbs(False)), "action": draw(verbs(True)), "end": draw(verbs(False, end=True))}
+    return own | key | placement | last
+
+
+@some.composite
+def crashes(draw: some.DrawFn) -> Any:
+    phases = ("load", "work", "tool", "prepare", "request", "response", "write", "ack", "query", "drain")
+    weights = some.dictionaries(
+        some.sampled_from(phases), some.sampled_from([0, 0.4, 1, 2.5, 1e-9]), max_size=4
+    )
+    exposure = {"exposure": draw(some.one_of(some.just({}), weights))}
+    life = {"process": "renewal", "law": draw(laws(low=1))}
+    shape = draw(some.sampled_from([0.7, 2.0]))
+    aging = life | {"law": {"law": "weibull", "mean": draw(some.sampled_from([2.0, 9.0])), "shape": shape}}
+    return draw(
+        some.sampled_from(
+            [
+                {"process": "uniform_time"} | exposure,
+                life | exposure,
+                aging | {"clock": "host", "renew": "never"} | exposure,
+                aging | {"clock": "host", "renew": "never", "ages_in_downtime": True},
+                life | {"clock": "host", "ages_in_downtime": True},
+                {"process": "at", "times": draw(some.lists(some.integers(0, 25), min_size=1, max_size=8))},
+                {"process": "uniform_step", "gap_share": 0.5},
+            ]
+        )
+    )
+
+
+@some.composite
+def scenarios(draw: some.DrawFn) -> Scenario:
+    def services(*names: str) -> dict[str, Any]:
+        return {name: draw(laws()) for name in names if draw(some.booleans())}
+
+    chosen = draw(steps())
+    limits: dict[str, Any] = {"attempts": draw(some.integers(1, 6))}
+    if draw(some.integers(0, 2)) == 0:
+        limits["makespan"] = draw(some.integers(1, 25))
+    return Scenario.model_validate(
+        {
+            "workload": {"steps": chosen},
+            "strategy": draw(strategies(len(chosen))),
+            "crash": draw(crashes()),
+            "store": services("write", "ack"),
+            "receiver": services("prepare", "request", "response", "query", "lag"),
+            "downtime": services("detection", "restart", "load"),
+            "limits": limits,
+            "frozen": draw(some.booleans()),
+        }
+    )
+
+
+def check(scenario: Scenario, block: int) -> None:
+    program = unfold(scenario)
+    assert not timeline.cannot(program)
+    on_both(program, lambda: Streams(7, block, RUNS))
+
+
+@settings(derandomize=True, deadline=None, max_examples=320)
+@given(scenarios(), some.integers(0, 10**6))
+def test_engines_agree_on_random_scenarios(scenario: Scenario, block: int) -> None:
+    check(scenario, block)
+
+
+@pytest.mark.slow
+@settings(derandomize=True, deadline=None, max_examples=3200)
+@given(scenarios(), some.integers(0, 10**6))
+def test_engines_agree_on_many_random_scenarios(scenario: Scenario, block: int) -> None:
+    check(scenario, block)
