@@ -1,4 +1,4 @@
-"""Speed of the events engine beside a plain SimPy model of the same phases and outcomes, in one run."""
+"""Speed of the engines beside a plain SimPy model of the same phases and outcomes, in one run."""
 
 import statistics
 import tomllib
@@ -33,7 +33,11 @@ def scenario():
 
 
 def events(scenario):
-    return sim.simulate(scenario, RUNS, seed=24)
+    return sim.simulate(scenario, RUNS, seed=24, engine="events")
+
+
+def timeline(scenario):
+    return sim.simulate(scenario, RUNS, seed=24, engine="timeline")
 
 
 def peer(_):
@@ -48,7 +52,7 @@ def test_same_outcomes(scenario):
         assert abs(ours[name].mean() - statistics.fmean(other)) <= 5 * error, name
 
 
-@pytest.mark.parametrize("model", [events, peer])
+@pytest.mark.parametrize("model", [events, timeline, peer])
 def test_time_of_a_run(benchmark, scenario, model):
     benchmark.pedantic(model, args=(scenario,), rounds=5, warmup_rounds=1)
     benchmark.extra_info["us_per_run"] = benchmark.stats.stats.median / RUNS * 1e6
