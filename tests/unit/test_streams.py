@@ -36,17 +36,17 @@ KEYS = [
 # (another generator, hash, order or spelling of key parts, or seeding). If that is meant, take the new
 # numbers, and say in the commit that all results change; if not, this is the defect.
 PINNED = {
-    (24, 0, WORK): [0.04319822024232067, 0.4043393038489428, 0.7681833358392909],
-    (24, 0, ("crash", 0)): [0.41360466751750513, 0.26298628388596657, 0.05522616174926476],
-    (24, 0, ("crash", "instant")): [0.14054010711416476, 0.33556870984871956, 0.9392806122235141],
-    (24, 7, ("crash", 0)): [0.6200634391796339, 0.3565739426773039, 0.6969076960566648],
-    (2**40, 0, ("acts", 3)): [0.23164059056494435, 0.31765706985217, 0.671006146925507],
+    (24, 0, WORK): [0.3198189138915264, 0.7465526303717989, 0.4352013358201382],
+    (24, 0, ("crash", 0)): [0.6868960255932048, 0.07470634883317373, 0.017479174361212824],
+    (24, 0, ("crash", "instant")): [0.950867410891397, 0.6447368490112207, 0.32874272527968174],
+    (24, 7, ("crash", 0)): [0.2023821049900505, 0.5804858618641187, 0.08965978883788572],
+    (2**40, 0, ("acts", 3)): [0.5639933279763583, 0.02217788594235448, 0.1380057654547603],
 }
 
 
 @pytest.mark.parametrize(("seed", "block", "key"), PINNED, ids=str)
 def test_pinned(seed: int, block: int, key: tuple[str | int, ...]) -> None:
-    assert BLOCK == 1024
+    assert BLOCK == 4096
     assert Streams(seed, block).uniforms(*key)[[0, 1, -1]].tolist() == PINNED[seed, block, key]
 
 
