@@ -15,6 +15,7 @@ import click
 if TYPE_CHECKING:
     from sim.study.config import Plan
 
+ENGINES_DIFFER = 1
 INPUT_ERROR = 2
 INTERRUPTED = 130
 
@@ -50,7 +51,11 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("files", nargs=-1, metavar="[FILE]...")
-@click.option("--replications", type=click.IntRange(min=1), help="Runs of each strategy in each cell.")
+@click.option(
+    "--replications",
+    type=click.IntRange(min=1),
+    help="Runs of each strategy in each cell, instead of as many as each experiment asks for or needs.",
+)
 @click.option("--seed", type=click.IntRange(min=0), help="Seed, instead of each experiment's own.")
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Processes at work. Default: one a core. Changes no digit."
@@ -105,7 +110,9 @@ def run(
     try:
         _run(plans, replications, seed, workers, target, kept)
         _report(home, target, workers)
+        _stop_workers()  # here, where it can be interrupted, and not when the interpreter ends
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         _stop_workers()
         was_kept = f"kept: {', '.join(kept)}" if kept else "no experiment was complete, nothing is kept"
         click.echo(f"stopped; {was_kept} ({target}).", err=True)
@@ -131,15 +138,23 @@ def _run(
     plans: list["Plan"], replications: int | None, seed: int | None, jobs: int, target: Path, kept: list[str]
 ) -> None:
     from sim.study import files as folder
+    from sim.study.running import needed
     from sim.study.running import run as run_plan
 
-    counts = {plan.name: replications or plan.experiment.replications for plan in plans}
+    def seed_of(plan: "Plan") -> int:
+        return plan.experiment.seed if seed is None else seed
+
+    sizes: dict[str, list[int]] = {}
+    for plan in plans:
+        if replications is None:
+            sizes[plan.name] = needed(plan, plan.experiment.replications, seed_of(plan), jobs)
+        else:
+            sizes[plan.name] = [replications] * len(plan.cells)
     cells = sum(len(plan.cells) for plan in plans)
-    runs = sum(counts[plan.name] * len(plan.cells) * len(plan.experiment.strategies) for plan in plans)
+    runs = sum(sum(sizes[plan.name]) * len(plan.experiment.strategies) for plan in plans)
     with _progress(cells, runs) as advance:
         for plan in plans:
-            own_seed = plan.experiment.seed if seed is None else seed
-            tables = run_plan(plan, counts[plan.name], own_seed, jobs, advance)
+            tables = run_plan(plan, sizes[plan.name], seed_of(plan), jobs, advance)
             for name in ("estimates", "contrasts", "published"):
                 table = getattr(tables, name)
                 file = target / plan.name / f"{name}.csv"
@@ -213,7 +228,7 @@ def _stop_workers() -> None:
 
 def main() -> None:
     """Run the command; wrong input is answered in lines, without a traceback, with exit code 2."""
-    from sim.study.errors import InputError
+    from sim.study.errors import EnginesDifferError, InputError
 
     try:
         cli(standalone_mode=True)
@@ -221,6 +236,9 @@ def main() -> None:
         for problem in error.problems:
             click.echo(f"error: {problem}", err=True)
         sys.exit(INPUT_ERROR)
+    except EnginesDifferError as error:
+        click.echo(f"error: the engines do not agree: {error}", err=True)
+        sys.exit(ENGINES_DIFFER)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ replication. A row counts either from the begin of the attempt, in exposure (the
 by phase), or on the wall clock, where a crash that finds no worker does nothing.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -14,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from sim.laws import AnyLaw
-from sim.ticks import NEVER, Ticks, to_ticks
+from sim.laws import AnyLaw, Floats
+from sim.ticks import NEVER, PER_SECOND, Ticks, to_ticks
 from sim.validation import Model, NonNegative, Probability, Weight, allowed_instead, problem
 
 if TYPE_CHECKING:
@@ -59,10 +60,16 @@ class Plan:
     wall: bool = False
 
 
-class CrashProcess(Model):
+Within = Floats | float
+
+
+class CrashProcess(Model, ABC):
     """Rule that yields crash times."""
 
     name: ClassVar[str]
+    repeats: ClassVar[bool] = True
+    """Whether a run can crash more than once."""
+
     exposure: Exposure = Exposure()
 
     @property
@@ -70,7 +77,8 @@ class CrashProcess(Model):
         """Crashes a second of exposure in the long run; NaN where there is no such rate."""
         return nan
 
-    def plan(self, draws: "Streams", marks: "Marks") -> Plan:
+    @abstractmethod
+    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:
         """Draw the crashes of a block.
 
         Parameters
@@ -79,8 +87,26 @@ class CrashProcess(Model):
             The block's uniform numbers, by key.
         marks : Marks
             What the block's runs pass without a crash.
+        within : float or ndarray of float, shape (replications,)
+            The first crash is drawn from this least share of its law; 1 leaves it as it is.
         """
-        raise NotImplementedError
+
+    def first_before(self, exposure: Ticks, marks: "Marks") -> Floats | None:
+        """Give the probability that the first crash comes before a worker has been exposed so long.
+
+        Parameters
+        ----------
+        exposure : ndarray of int64, shape (..., replications)
+            In ticks.
+        marks : Marks
+            What the block's runs pass without a crash.
+
+        Returns
+        -------
+        ndarray of float, shape (..., replications), or None
+            None for a process that draws its first crash in another way than from one such law.
+        """
+        return None
 
     def refuse_exposure(self, why: str) -> None:
         """Say that this process has no exposure to weigh."""
@@ -117,7 +143,9 @@ def _then_never(*rows: Ticks) -> Iterator[Ticks]:
 class NoCrash(CrashProcess):
     """No crash at all."""
 
-    def plan(self, draws: "Streams", marks: "Marks") -> Plan:  # noqa: D102
+    repeats = False
+
+    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
         return Plan(_then_never(np.full(draws.size, NEVER)))
 
     def model_post_init(self, _: Any) -> None:
@@ -131,7 +159,7 @@ class At(CrashProcess):
 
     times: tuple[NonNegative, ...] = Field(min_length=1, description="instants since the begin of the run, s")
 
-    def plan(self, draws: "Streams", marks: "Marks") -> Plan:  # noqa: D102
+    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
         instants = to_ticks(sorted(self.times))
         return Plan(_then_never(*(np.full(draws.size, instant) for instant in instants)), wall=True)
 
@@ -144,9 +172,14 @@ class At(CrashProcess):
 class UniformTime(CrashProcess):
     """One crash, uniform over the strategy's own crash-free run (in exposure)."""
 
-    def plan(self, draws: "Streams", marks: "Marks") -> Plan:  # noqa: D102
-        instant = draws.uniforms("crash", "instant") * marks.exposure
+    repeats = False
+
+    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
+        instant = draws.uniforms("crash", "instant") * within * marks.exposure
         return Plan(_then_never(instant.astype(np.int64)))
+
+    def first_before(self, exposure: Ticks, marks: "Marks") -> Floats:  # noqa: D102
+        return exposure / np.maximum(marks.exposure, 1)
 
 
 @process("uniform_step")
@@ -156,11 +189,13 @@ class UniformStep(CrashProcess):
     On a step that acts, a share of the crashes lands between result and save, by assumption.
     """
 
+    repeats = False
+
     gap_share: Probability = Field(
         description="share of the crashes on a step that acts that land in [done, durable)"
     )
 
-    def plan(self, draws: "Streams", marks: "Marks") -> Plan:  # noqa: D102
+    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
         steps, replications = marks.done.shape
         step = (draws.uniforms("crash", "step") * steps).astype(np.intp)
         struck = (step, np.arange(replications))
@@ -201,32 +236,37 @@ class Renewal(CrashProcess):
     def rate_per_s(self) -> float:  # noqa: D102
         return 1 / self.law.mean_s if self.law.mean_s and self.renew == "crash" else nan
 
-    def plan(self, draws: "Streams", marks: "Marks") -> Plan:  # noqa: D102
+    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
         minimal_repair = self.renew == "never"
-        if self.ages_in_downtime:
-            return Plan(self._instants(draws, minimal_repair), wall=True)
-        return Plan(self._lives(draws, minimal_repair))
+        lives = self._lives(draws, minimal_repair, within)
+        return Plan(self._instants(lives, draws.size), wall=True) if self.ages_in_downtime else Plan(lives)
 
-    def _lives(self, draws: "Streams", minimal_repair: bool) -> Iterator[Ticks]:
+    def first_before(self, exposure: Ticks, marks: "Marks") -> Floats:  # noqa: D102
+        # A time is rounded to a tick: before tick k is what lies below k - 1/2.
+        return -np.expm1(-self.law.cumulative_hazard(np.maximum(exposure - 0.5, 0) / PER_SECOND))
+
+    def _lives(self, draws: "Streams", minimal_repair: bool, within: Within) -> Iterator[Ticks]:
         """Exposures from one crash to the next.
 
         The residual life at age a is H⁻¹(H(a) + X) − a with X ~ Exp(1); drawing a fresh life instead
         is the commonest error of such simulators.
         """
+        drawn = (draws.uniforms("crash", k) * (1.0 if k else within) for k in count())
         if not minimal_repair:
-            for k in count():
-                yield to_ticks(self.law.quantile(draws.uniforms("crash", k)))
+            for uniforms in drawn:
+                yield to_ticks(self.law.quantile(uniforms))
         passed = np.zeros(draws.size)
         before = np.zeros(draws.size, np.int64)
-        for k in count():
-            passed = passed - np.log1p(-draws.uniforms("crash", k))
+        for uniforms in drawn:
+            passed = passed - np.log1p(-uniforms)
             instant = to_ticks(self.law.inverse_hazard(passed))
             yield instant - before
             before = instant
 
-    def _instants(self, draws: "Streams", minimal_repair: bool) -> Iterator[Ticks]:
-        now = np.zeros(draws.size, np.int64)
-        for life in self._lives(draws, minimal_repair):
+    @staticmethod
+    def _instants(lives: Iterator[Ticks], replications: int) -> Iterator[Ticks]:
+        now = np.zeros(replications, np.int64)
+        for life in lives:
             now = np.minimum(now + life, NEVER)
             yield now
 

@@ -1,22 +1,21 @@
 """Replications of a scenario, as a table."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sim import events, timeline
+from sim import conditional, events, timeline
 from sim.program import Program, unfold
 from sim.scenario import Scenario
 from sim.streams import BLOCK, Streams
+from sim.timeline import Columns, Timetable
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 Engine = Literal["auto", "events", "timeline"]
-Columns = dict[str, NDArray[np.generic]]
 
 
 def blocks(n: int) -> Iterator[tuple[int, int]]:
@@ -25,8 +24,8 @@ def blocks(n: int) -> Iterator[tuple[int, int]]:
         yield number, min(BLOCK, n - number * BLOCK)
 
 
-def choose(engine: Engine, program: Program) -> Callable[[Program, Streams], Columns]:
-    """Give the engine that simulates the blocks of a program.
+def choose(engine: Engine, program: Program) -> Literal["events", "timeline"]:
+    """Say which engine simulates a program.
 
     Parameters
     ----------
@@ -46,9 +45,83 @@ def choose(engine: Engine, program: Program) -> Callable[[Program, Streams], Col
     why_not = timeline.cannot(program)
     if engine == "timeline" and why_not:
         raise ValueError(why_not)
-    if engine == "events" or why_not:
-        return lambda program, draws: events.simulate_block(program, draws).columns
-    return timeline.simulate_block
+    return "events" if engine == "events" or why_not else "timeline"
+
+
+def simulate_block(
+    program: Program, draws: Streams, engine: Engine = "auto", conditionally: bool = False
+) -> Columns:
+    """Simulate the replications of a block.
+
+    Parameters
+    ----------
+    program : Program
+        What the runs walk through.
+    draws : Streams
+        The block's random numbers; their size is the number of replications.
+    engine : str
+        As for `choose`.
+    conditionally : bool
+        Whether to add the columns of `sim.conditional` where the timeline engine simulates and they exist.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (replications,)
+        As named in `sim.outcomes.OUTCOMES`.
+    """
+    if choose(engine, program) == "events":
+        return events.simulate_block(program, draws).columns
+    timetable = Timetable(program, draws)
+    columns = timeline.simulate(timetable, timetable.plan())
+    return columns | ((conditional.columns(timetable) or {}) if conditionally else {})
+
+
+def disagreement(expected: Columns, found: Columns) -> tuple[int, str] | None:
+    """Compare the outcomes that the events and the timeline engine give for the same runs.
+
+    Wasted tokens are sums of fractions, and may differ in the last digits.
+
+    Returns
+    -------
+    (int, str) or None
+        The first run that differs, and a sentence with the column and both values; None if all agree.
+    """
+    differing = []
+    for name, values in expected.items():
+        tolerance = 1e-9 if name == "wasted_tokens" else 0
+        same = np.isclose(found[name], values, rtol=tolerance, atol=0, equal_nan=True)
+        if not same.all():
+            row = int(same.argmin())
+            sentence = (
+                f"{name} is {values[row]} on the events engine and {found[name][row]} on the timeline engine."
+            )
+            differing.append((row, sentence))
+    return min(differing, default=None)
+
+
+def check_engines(program: Program, seed: int, size: int) -> str:
+    """Simulate the first replications on both engines, and say where they differ.
+
+    Parameters
+    ----------
+    program : Program
+        What the runs walk through.
+    seed, size : int
+        Seed; how many replications, at most those of a block.
+
+    Returns
+    -------
+    str
+        A sentence with the number of the replication; nothing if the engines agree, or if the timeline engine
+        cannot simulate the program.
+    """
+    if timeline.cannot(program):
+        return ""
+    wrong = disagreement(
+        events.simulate_block(program, Streams(seed, 0, size)).columns,
+        timeline.simulate_block(program, Streams(seed, 0, size)),
+    )
+    return f"replication {wrong[0]}: {wrong[1]}" if wrong else ""
 
 
 def simulate(scenario: Scenario, n: int, seed: int, engine: Engine = "auto") -> "pd.DataFrame":
@@ -82,6 +155,5 @@ def simulate(scenario: Scenario, n: int, seed: int, engine: Engine = "auto") -> 
     if n < 1 or seed < 0:
         raise ValueError(f"n must be at least 1 and seed at least 0, not {n} and {seed}.")
     program = unfold(scenario)
-    simulate_block = choose(engine, program)
-    parts = [simulate_block(program, Streams(seed, *block)) for block in blocks(n)]
+    parts = [simulate_block(program, Streams(seed, *block), engine) for block in blocks(n)]
     return pd.DataFrame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.crashes import Plan
+from sim.crashes import Plan, Within
 from sim.outcomes import OUTCOMES
 from sim.program import CALL, LANE, SAVE, Phase, Program
 from sim.schedule import Walk, exposed, first_times, marks, unbroken, walk
@@ -134,9 +134,9 @@ class Tables:
         self.saving_before = np.append(0, np.cumsum(self.saving[:-1]))
         self.tokens = np.array([steps[p.step].tokens if p.name == "work" else 0.0 for p in phases] + [0.0])
         self.struck = {
-            "action_crashes": program.acts,
-            "gap_crashes": program.gap,
-            "gap_crashes_after_done": program.gap_after_done,
+            "action_crashes": np.append(program.acts, False),
+            "gap_crashes": np.append(program.gap, False),
+            "gap_crashes_after_done": np.append(program.gap_after_done, False),
         }
 
 
@@ -170,8 +170,47 @@ class Attempts(NamedTuple):
     died: Bools
 
 
+class Timetable:
+    """What the runs of a block do if nothing crashes.
+
+    Attributes
+    ----------
+    acts : ndarray of bool, shape (replications, steps)
+        Which steps act in each run.
+    times : ndarray of int64, shape (drawn, replications)
+        How long each of `Program.drawn` takes at first, in ticks.
+    taken : ndarray of bool, shape (drawn, replications or 1)
+        Whether it lies on the way of a run.
+    path : Walk
+        The way.
+    marks : Marks
+        What is passed on it.
+    """
+
+    def __init__(self, program: Program, draws: Streams) -> None:
+        self.program = program
+        self.draws = draws
+        self.tables = Tables(program)
+        self.acts = program.draw_acts(draws)
+        self.times = first_times(program, draws)
+        self.taken = program.taken(self.acts)[self.tables.phase_of_drawn[:, 0]]
+        self.path = unbroken(program, self.times, self.acts)
+        self.marks = marks(program, self.acts, self.path)
+
+    def plan(self, within: Within = 1.0) -> Plan:
+        """Draw the crashes of the runs, as `CrashProcess.plan` does."""
+        return self.program.scenario.crash.plan(self.draws, self.marks, within)
+
+
 class Block:
     """The runs of a block; those that are not over are the columns of its arrays.
+
+    Parameters
+    ----------
+    timetable : Timetable
+        What they do if nothing crashes.
+    plan : Plan
+        The crashes.
 
     Attributes
     ----------
@@ -189,18 +228,17 @@ class Block:
         When what a query asks for was first performed, in ticks.
     """
 
-    def __init__(self, program: Program, draws: Streams) -> None:
-        self.program = program
-        self.draws = draws
-        self.tables = tables = Tables(program)
+    def __init__(self, timetable: Timetable, plan: Plan) -> None:
+        self.program = program = timetable.program
+        self.draws = draws = timetable.draws
+        self.tables = tables = timetable.tables
         self.limits = program.scenario.limits
         limit = self.limits.makespan
         self.limit = NEVER if limit is None else min(to_tick(limit), NEVER - 1)
-        self.acts = program.draw_acts(draws)
-        self.times = first_times(program, draws)
-        self.path = unbroken(program, self.times, self.acts)
-        self.marks = marks(program, self.acts, self.path)
-        self.crashes = Crashes(program, program.scenario.crash.plan(draws, self.marks), draws.size)
+        self.acts = timetable.acts
+        self.path = timetable.path
+        self.marks = timetable.marks
+        self.crashes = Crashes(program, plan, draws.size)
         self.attempts = 0
 
         runs = draws.size
@@ -208,8 +246,9 @@ class Block:
         self.now = np.zeros(runs, np.int64)
         self.record = np.zeros(runs, np.int32)
         self.reached = np.zeros(runs, np.int32)
+        self.times = timetable.times.copy()
+        self.taken = timetable.taken
         self.begun = np.zeros(self.times.shape, np.int32)
-        self.taken = program.taken(self.acts)[tables.phase_of_drawn[:, 0]]
         self.performed = np.full((len(tables.queries), runs), NEVER)
 
         # Sums over the attempts of each replication.
@@ -399,6 +438,13 @@ class Block:
         return {name: found[name] for name in OUTCOMES}
 
 
+def simulate(timetable: Timetable, plan: Plan) -> Columns:
+    """Simulate the runs of a timetable with the crashes of a plan; outcomes as of `simulate_block`."""
+    block = Block(timetable, plan)
+    block.simulate()
+    return block.columns()
+
+
 def simulate_block(program: Program, draws: Streams) -> Columns:
     """Simulate the replications of a block.
 
@@ -414,6 +460,5 @@ def simulate_block(program: Program, draws: Streams) -> Columns:
     dict of str to ndarray, shape (replications,)
         As named in `sim.outcomes.OUTCOMES`.
     """
-    block = Block(program, draws)
-    block.simulate()
-    return block.columns()
+    timetable = Timetable(program, draws)
+    return simulate(timetable, timetable.plan())

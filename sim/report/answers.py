@@ -95,7 +95,6 @@ class Answers:
             count=len,
             scenario=self.plan.experiment.scenario,
             published=self.published.to_dict("records"),
-            replications=int(self.estimates["n"].max()),
             est=self.est,
             span=self.span,
             swept=self.swept,

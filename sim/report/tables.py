@@ -82,6 +82,46 @@ def headline(plan: Plan, estimates: pd.DataFrame) -> Table:
     return Table("Estimates", heads, rows)
 
 
+def runs(estimates: pd.DataFrame) -> str:
+    """Say how many runs of each strategy a cell has, or from how many to how many."""
+    sizes = estimates.loc[estimates["metric"] == "crashes", "n"]
+    return " to ".join(f"{n:,}" for n in sorted({sizes.min(), sizes.max()}))
+
+
+def precision(plan: Plan, estimates: pd.DataFrame) -> str:
+    """Say where the headline has the precision that was asked for; nothing if none was."""
+    goal = plan.experiment.precision
+    if goal is None:
+        return ""
+    rows = estimates[estimates["metric"].isin(plan.experiment.headline)]
+    enough = f"±{100 * goal.relative:g} % of the estimate" + (
+        f" or ±{goal.absolute:g}" if goal.absolute else ""
+    )
+    missed = [
+        _missed(plan, row)
+        for _, row in rows.iterrows()
+        if not goal.reached(row["estimate"], row["low"], row["high"])
+    ]
+    if not missed:
+        return f"All {len(rows)} headline intervals are within {enough}"
+    most = max(rows["n"])
+    return (
+        f"{len(rows) - len(missed)} of {len(rows)} headline intervals are within {enough}; "
+        f"not reached with {most:,} runs, the most that were allowed: {'; '.join(missed)}"
+    )
+
+
+def _missed(plan: Plan, row: pd.Series) -> str:
+    """Name a number that is not as precise as it should be, and say how precise it is."""
+    half = (row["high"] - row["low"]) / 2
+    width = f"±{percent(half / abs(row['estimate']), 2)}" if row["estimate"] and half >= 0 else "unknown"
+    apart = [
+        f"{key} {_factor(row[key])}" for key, base in plan.base.items() if not same(row[[key]], base).all()
+    ]
+    where = f" at {', '.join(apart)}" if apart else ""
+    return f"{LABELS.get(row['metric'], row['metric'])}, {row['strategy']}{where} ({width})"
+
+
 def published(table: pd.DataFrame) -> Table:
     """Published values beside ours."""
     heads = ["strategy", "metric", "published", "ours", "95 % interval", "exact", "errors apart"]

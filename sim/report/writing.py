@@ -37,7 +37,8 @@ class Section:
     question: str
     answer: list[str]
     given: str
-    n: int
+    runs: str
+    precision: str
     pictures: list[Picture]
     open_tables: list[Table]
     folded_tables: list[Table]
@@ -127,7 +128,8 @@ def _section(plan: Plan, results: Path) -> Section:
         question=" ".join(experiment.question.split()),
         answer=answer,
         given=experiment.given,
-        n=int(estimates["n"].max()),
+        runs=tables.runs(estimates),
+        precision=tables.precision(plan, estimates),
         pictures=[_picture(plan, figure, folder / f"{figure.name}.svg") for figure in experiment.figures],
         open_tables=opened,
         folded_tables=folded,

@@ -18,8 +18,11 @@ from pydantic import Field, field_validator
 from pydantic_core import ValidationError
 
 from sim.estimate import METRICS
+from sim.program import unfold
 from sim.scenario import Scenario
+from sim.simulation import Engine, choose
 from sim.study.errors import InputError, Problem
+from sim.study.precision import Precision
 from sim.validation import Count, Key, Mistake, Model, allowed_instead, problem, problems
 from sim.workload import Workload
 
@@ -80,7 +83,11 @@ class Experiment(Model):
     )
     order: int = Field(default=100, description="place in the report")
     seed: Annotated[int, Field(ge=0, strict=True)]
-    replications: Count
+    replications: Count = Field(description="runs of each strategy in each cell; with `precision` at most")
+    precision: Precision | None = Field(
+        default=None, description="how narrow the intervals of the headline shall be"
+    )
+    engine: Engine = Field(default="auto", description="what simulates; timeline where it can, else events")
     headline: tuple[str, ...] = Field(min_length=1, description="metrics that answer the question")
     given: str = Field(default="", description="what every number of it is given, in words")
     scenario: dict[str, Any]
@@ -293,9 +300,12 @@ def _cells(
         for name, strategy in experiment.strategies.items():
             try:
                 scenarios[name] = Scenario.model_validate(here | {"strategy": strategy})
+                choose(experiment.engine, unfold(scenarios[name]))
             except ValidationError as error:
                 for e in error.errors():
                     problems.append(Problem(shown, _origin(e["loc"], name, place, values), e["msg"]))
+            except ValueError as error:
+                problems.append(Problem(shown, "engine", f"{name}: {error}"))
         found.update(dict.fromkeys(problems))
         cells[identity] = Cell(factors, scenarios)
     if found:

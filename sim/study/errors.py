@@ -22,3 +22,7 @@ class InputError(Exception):
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("\n".join(map(str, problems)))
         self.problems = problems
+
+
+class EnginesDifferError(Exception):
+    """The engines do not agree on a run: one of them is wrong, and no number can be trusted."""

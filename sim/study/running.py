@@ -1,11 +1,16 @@
-"""Run the cells of an experiment, block by block, on all cores; turn runs into tables.
+"""Run the cells of an experiment, block by block, on all cores; turn sums over runs into tables.
 
-Blocks are of fixed size and keyed by seed and number, so the number of workers changes no digit.
+Blocks are of fixed size, keyed by seed and number, and added up in their order, so the number of workers
+changes no digit. A block is summed up where it was simulated, so memory does not grow with the number of
+runs.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from decimal import Decimal
+from functools import reduce
+from itertools import islice
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -14,18 +19,19 @@ from joblib import Parallel, delayed
 
 from sim import theory
 from sim.estimate import CONTRASTED, METRICS, contrast, estimate
-from sim.events import simulate_block
 from sim.program import unfold
 from sim.scenario import Scenario
-from sim.simulation import blocks
+from sim.simulation import Engine, blocks, check_engines, simulate_block
 from sim.streams import Streams
 from sim.study.config import Cell, Plan
-
-Columns = dict[str, np.ndarray[Any, Any]]
-Runs = dict[str, pd.DataFrame]
-"""The runs of one cell, by strategy."""
+from sim.study.errors import EnginesDifferError
+from sim.study.precision import PILOT, PILOT_RUNS
+from sim.sums import Sums
 
 CONFIDENCE = 0.95
+
+CHECKED = 64
+"""How many runs of each strategy in each cell are simulated on both engines."""
 
 
 @dataclass(frozen=True)
@@ -50,59 +56,88 @@ class Tables:
     published: pd.DataFrame
 
 
-def simulate_strategies(
-    scenarios: dict[str, Scenario], seed: int, block: int, size: int
-) -> dict[str, Columns]:
-    """Simulate a block under every strategy, on common random numbers."""
-    draws = Streams(seed, block, size)
-    return {name: simulate_block(unfold(scenario), draws).columns for name, scenario in scenarios.items()}
+@dataclass(frozen=True)
+class Task:
+    """A block of runs of a cell under every strategy: what one process does at a time."""
+
+    where: str
+    scenarios: dict[str, Scenario]
+    engine: Engine
+    seed: int
+    block: int
+    size: int
+
+    def simulate(self) -> Sums:
+        """Simulate the runs, on common random numbers.
+
+        Raises
+        ------
+        EnginesDifferError
+            If the engines do not agree on one of the cell's first runs.
+        """
+        draws = Streams(self.seed, self.block, self.size)
+        tables = {}
+        for name, scenario in self.scenarios.items():
+            program = unfold(scenario)
+            if self.block == 0 and (wrong := check_engines(program, self.seed, min(self.size, CHECKED))):
+                raise EnginesDifferError(f"{self.where}, {name}, seed {self.seed}, {wrong}")
+            tables[name] = simulate_block(program, draws, self.engine, conditionally=True)
+        return Sums.of(tables)
 
 
-def simulate_cells(
-    cells: list[Cell], replications: int, seed: int, jobs: int, advance: Callable[[int], None]
-) -> Iterator[tuple[Cell, Runs]]:
-    """Simulate cells, one after the other, and give the runs of each.
+def _tasks(plan: Plan, cell: Cell, seed: int, sizes: Iterable[tuple[int, int]]) -> Iterator[Task]:
+    """One task for each (number, size) of a block."""
+    where = ", ".join([plan.name, *(f"{key} = {value}" for key, value in cell.factors.items())])
+    for block, size in sizes:
+        yield Task(where, cell.scenarios, plan.experiment.engine, seed, block, size)
+
+
+def _simulate(tasks: Iterable[Task], jobs: int) -> Iterator[Sums]:
+    """Do tasks on so many processes; their sums come in the order of the tasks."""
+    parallel = Parallel(n_jobs=jobs, return_as="generator", batch_size=1, pre_dispatch="3*n_jobs")
+    return iter(parallel(delayed(task.simulate)() for task in tasks))
+
+
+def needed(plan: Plan, most: int, seed: int, jobs: int) -> list[int]:
+    """Find out by a pilot how many runs of each strategy the cells of an experiment need.
 
     Parameters
     ----------
-    cells : list of Cell
-    replications, seed, jobs : int
-        Runs of each strategy in each cell; seed of the study; processes at work.
-    advance : callable
-        Told how many runs have been added, whenever some have.
+    plan : Plan
+        The experiment.
+    most, seed, jobs : int
+        Runs that a cell may have, and has where the experiment asks for no precision; seed of the study;
+        processes at work.
+
+    Returns
+    -------
+    list of int
+        By cell.
     """
-    sizes = list(blocks(replications))
-    parallel = Parallel(n_jobs=jobs, return_as="generator", batch_size=1, pre_dispatch="3*n_jobs")
-    done = parallel(
-        delayed(simulate_strategies)(cell.scenarios, seed, block, size)
-        for cell in cells
-        for block, size in sizes
-    )
-    for cell in cells:
-        parts: list[dict[str, Columns]] = []
-        for _, size in sizes:
-            parts.append(next(done))
-            advance(size * len(cell.scenarios))
-        yield (
-            cell,
-            {
-                name: pd.DataFrame(
-                    {column: np.concatenate([part[name][column] for part in parts]) for column in runs}
-                )
-                for name, runs in parts[0].items()
-            },
-        )
+    experiment = plan.experiment
+    if experiment.precision is None:
+        return [most] * len(plan.cells)
+    tasks = (task for cell in plan.cells for task in _tasks(plan, cell, seed, [(PILOT, PILOT_RUNS)]))
+    pilots = [
+        [estimate(sums, metric, name) for name in experiment.strategies for metric in experiment.headline]
+        for sums in _simulate(tasks, jobs)
+    ]
+    return [experiment.precision.runs(pilot, most) for pilot in pilots]
 
 
-def run(plan: Plan, replications: int, seed: int, jobs: int, advance: Callable[[int, int], None]) -> Tables:
+def run(
+    plan: Plan, replications: list[int], seed: int, jobs: int, advance: Callable[[int, int], None]
+) -> Tables:
     """Run an experiment.
 
     Parameters
     ----------
     plan : Plan
         The experiment.
-    replications, seed, jobs : int
-        Runs of each strategy in each cell; seed of the study; processes at work.
+    replications : list of int
+        Runs of each strategy, by cell.
+    seed, jobs : int
+        Seed of the study; processes at work.
     advance : callable
         Told (cells, runs) that have been added.
     """
@@ -114,35 +149,46 @@ def run(plan: Plan, replications: int, seed: int, jobs: int, advance: Callable[[
     # Bonferroni: all contrasts of the headline in all cells hold together with the confidence.
     asked = max(len(experiment.pairs()) * len(headline) * len(plan.cells), 1)
     level = 1 - (1 - CONFIDENCE) / asked
-    for cell, runs in simulate_cells(plan.cells, replications, seed, jobs, lambda n: advance(0, n)):
-        for name, frame in runs.items():
-            exact = theory.exact(cell.scenarios[name])
+    cut = [list(blocks(n)) for n in replications]
+    tasks = (
+        task for cell, sizes in zip(plan.cells, cut, strict=True) for task in _tasks(plan, cell, seed, sizes)
+    )
+    done = _simulate(tasks, jobs)
+
+    def told(parts: Iterator[Sums]) -> Iterator[Sums]:
+        for part in parts:
+            advance(0, part.n * len(experiment.strategies))
+            yield part
+
+    for cell, sizes in zip(plan.cells, cut, strict=True):
+        sums = reduce(add, told(islice(done, len(sizes))))
+        for name, scenario in cell.scenarios.items():
+            exact = theory.exact(scenario)
             for metric in METRICS:
-                found = asdict(estimate(frame, metric, CONFIDENCE))
-                row = {"strategy": name, **found, "exact": exact.get(metric)}
+                found = estimate(sums, metric, name, CONFIDENCE)
+                row = {"strategy": name, **asdict(found), "exact": exact.get(metric)}
                 estimates.append({**cell.factors, **row})
-                if cell is plan.cells[0] and experiment.published:
+                if cell.factors == plan.base and experiment.published:
                     value = experiment.published.values.get(name, {}).get(metric)
                     if value is not None:
-                        published.append(_compare(row, value, experiment.published.n, frame))
+                        published.append(_compare(sums, row, value, experiment.published.n))
         for first, second in experiment.pairs():
             for metric in headline:
-                difference = contrast(runs[first], runs[second], metric, level)
-                row = {"first": first, "second": second, **asdict(difference), "level": level}
+                apart = contrast(sums, metric, first, second, level)
+                row = {"first": first, "second": second, **asdict(apart), "level": level}
                 contrasts.append({**cell.factors, **row})
         advance(1, 0)
     return Tables(pd.DataFrame(estimates), pd.DataFrame(contrasts), pd.DataFrame(published))
 
 
-def _compare(row: dict[str, Any], value: Decimal, n: int, frame: pd.DataFrame) -> dict[str, Any]:
+def _compare(sums: Sums, row: dict[str, Any], value: Decimal, n: int) -> dict[str, Any]:
     """Set a published value beside ours: how many of its standard errors apart, rounding forgiven?"""
-    metric = METRICS[row["metric"]]
-    values = frame[metric.column] > 0 if metric.kind == "share" else frame[metric.column]
+    column = {(row["strategy"], METRICS[row["metric"]].part): 1.0}
     ours = row["estimate"] if row["exact"] is None else row["exact"]
     rounding = 0.5 * 10.0 ** int(value.as_tuple().exponent)
     apart = float(value) - ours
     beyond = np.copysign(max(abs(apart) - rounding, 0.0), apart)
-    error = float(values.std()) / n**0.5
+    error = (sums.product(column, column) / sums.n / n) ** 0.5
     kept = {key: row[key] for key in ("strategy", "metric", "estimate", "low", "high", "exact")}
     z = beyond / error if error else (0.0 if beyond == 0 else np.inf)
     return {**kept, "published": float(value), "published_n": n, "z": z}

@@ -11,8 +11,9 @@ import pandas as pd
 
 from sim import Scenario, events, simulate, timeline
 from sim.program import Program
-from sim.simulation import Columns
+from sim.simulation import disagreement
 from sim.streams import Streams
+from sim.timeline import Columns
 
 LANE = {"verb": "save", "lane": "a"}
 OTHER_LANE = {"verb": "save", "lane": "b"}
@@ -118,33 +119,22 @@ def build(strategy: dict[str, Any], parts: dict[str, Any], **changes: Any) -> Sc
     return Scenario.model_validate({"strategy": strategy} | parts | changes)
 
 
-def disagreements(ours: Columns, theirs: Columns) -> list[str]:
-    """Say in which columns and replications the engines differ: ours is the timeline's."""
-    assert list(ours) == list(theirs)
-    wrong = []
-    for column, expected in theirs.items():
-        found = ours[column]
-        assert found.dtype == expected.dtype, column
-        tolerance = 1e-9 if column == "wasted_tokens" else 0
-        differ = np.flatnonzero(~np.isclose(found, expected, rtol=tolerance, atol=0, equal_nan=True))
-        if differ.size:
-            first = differ[0]
-            said = f"timeline {found[first]}, events {expected[first]}"
-            wrong.append(f"{column}, replication {first}: {said} ({differ.size} replications differ)")
-    return wrong
-
-
 def on_both(program: Program, draws: Callable[[], Streams]) -> Columns:
     """Simulate a block on both engines, which must agree."""
     theirs = events.simulate_block(program, draws()).columns
-    wrong = disagreements(timeline.simulate_block(program, draws()), theirs)
-    assert not wrong, "\n".join(wrong)
+    ours = timeline.simulate_block(program, draws())
+    assert {name: values.dtype for name, values in ours.items()} == {
+        name: values.dtype for name, values in theirs.items()
+    }
+    assert disagreement(theirs, ours) is None
     return theirs
 
 
 def simulate_on_both(scenario: Scenario, n: int, seed: int) -> pd.DataFrame:
     """Simulate replications on both engines, which must agree."""
-    theirs, ours = (simulate(scenario, n, seed, engine) for engine in ("events", "timeline"))
-    wrong = disagreements(*({name: frame[name].to_numpy() for name in frame} for frame in (ours, theirs)))
-    assert not wrong, "\n".join(wrong)
-    return theirs
+    theirs, ours = (
+        {name: column.to_numpy() for name, column in simulate(scenario, n, seed, engine).items()}
+        for engine in ("events", "timeline")
+    )
+    assert disagreement(theirs, ours) is None
+    return pd.DataFrame(theirs)

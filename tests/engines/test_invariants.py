@@ -58,7 +58,7 @@ def ticks(seconds: Any) -> np.ndarray:
 def test_the_scenarios_are_rich_enough() -> None:
     # Else what follows would hold of nothing.
     frames = {
-        name: pd.concat([run(build(s, random_parts(number))) for number in (0, 2, 3)])
+        name: pd.concat([run(build(s, random_parts(number))) for number in range(5)])
         for name, s in STRATEGIES.items()
     }
     for column in ("crashes", "redone_steps", "lost_work_s", "duplicate_actions"):

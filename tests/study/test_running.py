@@ -3,14 +3,24 @@
 import io
 from decimal import Decimal
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import sim
+from sim import timeline
 from sim.estimate import METRICS, contrast
+from sim.program import unfold
+from sim.simulation import blocks, simulate_block
+from sim.streams import BLOCK, Streams
 from sim.study.config import load
+from sim.study.errors import EnginesDifferError
 from sim.study.files import replacing, write_csv
-from sim.study.running import run, simulate_cells
+from sim.study.precision import PILOT
+from sim.study.running import needed, run
+from sim.sums import Sums
+
+N = BLOCK + 100
 
 
 @pytest.fixture
@@ -18,26 +28,45 @@ def plan(project):
     return load(project / "experiments" / "tiny.toml", project)
 
 
+def nothing(cells, runs):
+    pass
+
+
 def test_the_runs_of_a_cell_are_those_of_simulate(plan):
     counted = []
-    (first, runs), (second, _) = simulate_cells(plan.cells, 1100, 7, 1, counted.append)
-    assert [first, second] == plan.cells
-    assert sum(counted) == 2 * 2 * 1100
-    for name, frame in runs.items():
-        pd.testing.assert_frame_equal(frame, sim.simulate(first.scenarios[name], 1100, 7))
+    tables = run(plan, [N, N], 7, 1, lambda cells, runs: counted.append((cells, runs)))
+    assert [sum(column) for column in zip(*counted, strict=True)] == [2, 2 * 2 * N]
+    for cell in plan.cells:
+        frames = {name: sim.simulate(scenario, N, 7) for name, scenario in cell.scenarios.items()}
+        table = tables.estimates
+        here = table[table["store.write.median"] == cell.factors["store.write.median"]]
+        for name, frame in frames.items():
+            row = here[(here.strategy == name) & (here.metric == "makespan_s")].iloc[0]
+            assert (row["n"], row["estimate"]) == (N, pytest.approx(frame["makespan_s"].mean(), rel=1e-12))
+            row = here[(here.strategy == name) & (here.metric == "makespan_s_p95")].iloc[0]
+            assert row["estimate"] == frame["makespan_s"].quantile(0.95, "inverted_cdf")
+
+
+def test_one_crash_is_estimated_conditionally(plan):
+    table = run(plan, [N, N], 7, 1, nothing).estimates
+    shares = table[table.metric == "p_duplicate"]
+    assert shares.method.tolist() == ["conditional"] * 4
+    assert shares.n.tolist() == [N] * 4
+    assert ((shares.estimate - shares.exact).abs() < (shares.high - shares.low) * 5 / 4).all()
+    assert (table[table.metric == "wasted_tokens"].method == "t").all()
 
 
 def test_tables(plan):
-    tables = run(plan, 300, 7, 1, lambda cells, runs: None)
+    tables = run(plan, [300, 300], 7, 1, nothing)
     assert len(tables.estimates) == 2 * 2 * len(METRICS)
     assert len(tables.contrasts) == 2 * 1 * 2
     # one pair of strategies, two headline metrics, two cells: four intervals hold together
     assert tables.contrasts["level"].unique() == [pytest.approx(1 - 0.05 / 4)]
-    a, b = (sim.simulate(plan.cells[1].scenarios[name], 300, 7) for name in ("restart", "checkpoint"))
-    ours = contrast(a, b, "makespan_s", 1 - 0.05 / 4)
+    frames = {name: sim.simulate(scenario, 300, 7) for name, scenario in plan.cells[1].scenarios.items()}
+    ours = contrast(Sums.of(frames), "makespan_s", "restart", "checkpoint", 1 - 0.05 / 4)
     row = tables.contrasts.iloc[3]
     assert (row["first"], row["second"], row["metric"]) == ("restart", "checkpoint", "makespan_s")
-    assert (row["difference"], row["low"], row["high"]) == (ours.difference, ours.low, ours.high)
+    assert tuple(row[["difference", "low", "high"]]) == pytest.approx((ours.difference, ours.low, ours.high))
     assert len(tables.published) == 0
 
 
@@ -52,15 +81,84 @@ restart = { crashes = "1.2", p_duplicate = "0.5" }
 """
     file.write_text(file.read_text() + published)
     plan = load(file, project)
-    frame = sim.simulate(plan.cells[0].scenarios["restart"], 500, 7)
-    table = run(plan, 500, 7, 1, lambda cells, runs: None).published.set_index("metric")
+    base = next(cell for cell in plan.cells if cell.factors == plan.base)
+    assert base is not plan.cells[0]
+    frame = sim.simulate(base.scenarios["restart"], 500, 7)
+    table = run(plan, [500, 500], 7, 1, nothing).published.set_index("metric")
     assert plan.experiment.published.values["restart"]["p_duplicate"] == Decimal("0.5")
     duplicates = frame["duplicate_actions"] > 0
     ours = table.loc["p_duplicate"]
     target = ours["exact"] if pd.notna(ours["exact"]) else duplicates.mean()
     beyond = max(abs(0.5 - target) - 0.05, 0)
-    assert abs(ours["z"]) == pytest.approx(beyond / (duplicates.std() / 10))
+    assert abs(ours["z"]) == pytest.approx(beyond / (duplicates.std(ddof=0) / 10))
     assert table.loc["crashes", "z"] == float("inf")  # every run has one crash: 1.2 is not that
+
+
+# ------------------------------------------------------------------------------------- engines, precision
+
+
+def asking(project, text):
+    """Give the tiny experiment with more top-level keys."""
+    file = project / "experiments" / "tiny.toml"
+    file.write_text(file.read_text().replace("seed = 7\n", f"seed = 7\n{text}\n"))
+    return load(file, project)
+
+
+def test_the_engine_that_is_asked_for_simulates(project, monkeypatch):
+    plan = asking(project, 'engine = "events"')
+    table = run(plan, [200, 200], 7, 1, nothing).estimates
+    assert set(table[table.metric == "p_duplicate"].method) <= {"Wilson", "Clopper-Pearson"}
+    other = run(load_other(project), [200, 200], 7, 1, nothing).estimates
+    makespans = [t[t.metric == "makespan_s"].estimate.tolist() for t in (table, other)]
+    assert makespans[0] == makespans[1]
+
+
+def load_other(project):
+    file = project / "experiments" / "tiny.toml"
+    file.write_text(file.read_text().replace('engine = "events"', 'engine = "timeline"'))
+    return load(file, project)
+
+
+def test_engines_that_differ_stop_the_study_with_the_number_of_the_replication(plan, monkeypatch):
+    simulate = timeline.simulate
+
+    def wrong(timetable, crashes):
+        columns = simulate(timetable, crashes)
+        columns["redone_steps"] = columns["redone_steps"] + (np.arange(timetable.draws.size) == 41)
+        return columns
+
+    monkeypatch.setattr(timeline, "simulate", wrong)
+    expected = r"tiny, store.write.median = 0.1, restart, seed 7, replication 41: redone_steps is \d+ on the"
+    with pytest.raises(EnginesDifferError, match=expected):
+        run(plan, [100, 100], 7, 1, nothing)
+
+
+def test_without_a_precision_every_cell_gets_all_replications(plan):
+    assert needed(plan, 1500, 7, 1) == [1500, 1500]
+
+
+def test_a_pilot_says_how_many_replications_a_precision_takes(project):
+    plan = asking(project, "precision = { relative = 0.01, absolute = 1e-5 }")
+    sizes = needed(plan, 10**9, 7, 1)
+    assert all(BLOCK <= size < 10**7 and size % BLOCK == 0 for size in sizes)
+    table = run(plan, sizes, 7, 1, nothing).estimates
+    for _, row in table[table.metric.isin(plan.experiment.headline)].iterrows():
+        assert plan.experiment.precision.reached(row["estimate"], row["low"], row["high"])
+
+
+def test_replications_are_a_cap_on_what_a_precision_takes(project):
+    plan = asking(project, "precision = { relative = 1e-4 }")
+    assert needed(plan, 5000, 7, 1) == [5000, 5000]
+
+
+def test_the_pilot_shares_no_run_with_the_study(plan):
+    program = unfold(plan.cells[0].scenarios["checkpoint"])
+    pilot = simulate_block(program, Streams(7, PILOT, 100))["makespan_s"]
+    for block, size in blocks(3 * BLOCK):
+        assert not np.isin(pilot, simulate_block(program, Streams(7, block, size))["makespan_s"]).any()
+
+
+# ------------------------------------------------------------------------------------------------ files
 
 
 def test_six_significant_digits_and_no_negative_zero(tmp_path):

@@ -106,17 +106,16 @@ def test_report_draws_again_without_simulating(savegap, project, monkeypatch):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_stops_within_two_seconds_and_says_what_was_kept(project, jobs):
-    second = project / "experiments/tiny-2.toml"
-    second.write_text((project / "experiments/tiny.toml").read_text())
+    text = (project / "experiments/tiny.toml").read_text()
+    many = text.replace("replications = 1500", "replications = 100_000_000")
+    (project / "experiments/tiny-2.toml").write_text(many)
     command = [sys.executable, "-m", "sim.cli", "run", "tiny", "tiny-2", "--jobs", str(jobs)]
-    process = subprocess.Popen(
-        [*command, "--replications", "40000"], cwd=project, stderr=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen(command, cwd=project, stderr=subprocess.PIPE, text=True)
     last_written = project / "results/tiny/contrasts.csv"
     while not last_written.exists():
         assert process.poll() is None
         time.sleep(0.05)
-    time.sleep(0.5)  # the second experiment, of 160,000 runs, is at work
+    time.sleep(0.5)  # the second experiment, of 400 million runs, is at work
     process.send_signal(signal.SIGINT)
     begin = time.monotonic()
     _, errors = process.communicate(timeout=30)
