@@ -63,6 +63,8 @@ TABLE = [
     for again in range(2)
 ]
 TABLE += [("at most once", "whole seconds, given up", 0)]
+# A query of the same step a second time, of a frozen lag.
+TABLE += [("intent query", "frozen", 9)]
 TABLE += [("query first", surroundings, 1) for surroundings in ("often", "wall", "whole seconds")]
 
 

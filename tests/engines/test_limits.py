@@ -95,6 +95,15 @@ def test_a_worker_that_waits_for_its_lanes_can_be_given_up() -> None:
     assert not differences(found, in_ticks(makespan_s=80, save_time_s=13, saves=3, crashes=0, stuck=True))
 
 
+def test_a_run_of_steps_that_never_end_is_given_up() -> None:
+    # Each step takes longer than all time that fits a tick, and several of them are no shorter.
+    never = {"steps": [{"name": name, "work": 5e9} for name in "ABC"]}
+    found = outcome(CHECKPOINT, [], workload=never, limits={"makespan": 80})
+    assert not differences(
+        found, in_ticks(makespan_s=80, lost_work_s=80, redone_steps=0, saves=0, stuck=True)
+    )
+
+
 def test_a_run_that_never_gets_anywhere_is_given_up_after_the_usual_number_of_attempts() -> None:
     # Every worker dies after 1 s: in the first, of A's work; in all others while loading, for 1.5 s.
     found = outcome(CHECKPOINT, [], crash={"process": "renewal", "law": 1})

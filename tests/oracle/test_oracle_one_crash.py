@@ -40,6 +40,16 @@ def test_fixture(strategy, literals):
     judge(sample(case), theory)
 
 
+def test_a_phase_is_struck_by_its_weight():
+    """A second of writing counts ten: 12 writes of 2 s are 240 of an exposure of 455 + 240."""
+    case = fixture(strategy=CHECKPOINT, crash=CRASH | {"exposure": {"write": 10.0}})
+    theory = exact(case)
+    answers = sum((1 - PHI) * DURATIONS[number - 1] for number in ACTING)
+    assert theory["redone_steps"] == pytest.approx(240 / 695)
+    assert theory["p_duplicate"] == pytest.approx((answers + 60) / 695)
+    judge(sample(case), theory)
+
+
 @pytest.mark.parametrize(("number", "share"), [(4, 0.206), (7, 0.25), (10, 0.167)])
 def test_gap_share_emerges(number, share):
     """Of the crashes on a step: it does not depend on the other steps, so one is enough."""
@@ -48,6 +58,21 @@ def test_gap_share_emerges(number, share):
     case = scenario([step], strategy=CHECKPOINT, crash=CRASH, store={"write": 2.0})
     assert exact(case)["gap_share"] == pytest.approx(share, abs=5e-4)
     judge(sample(case), exact(case))
+
+
+def test_the_gap_begins_when_the_request_is_sent_and_ends_when_the_save_is_durable():
+    """A step of 9 + 4 s before it, 3 + 1 + 2 s of gap, of which 2 after done, and 5 s until the ack."""
+    case = scenario(
+        [{"work": 9.0, "tool": 1.0, "action": {}}],
+        strategy=CHECKPOINT,
+        crash=CRASH,
+        store={"write": 2.0, "ack": 5.0},
+        receiver={"prepare": 4.0, "request": 3.0},
+    )
+    theory = exact(case)
+    assert theory["gap_share"] == pytest.approx(6 / 24)
+    assert theory["gap_share_after_done"] == pytest.approx(2 / 24)
+    judge(sample(case), theory)
 
 
 @pytest.mark.parametrize(

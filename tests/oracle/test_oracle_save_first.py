@@ -12,12 +12,12 @@ ACK, PREPARE = 0.5, 6.5 / 3 - 0.5
 """Together the window from ◆durable to ◆sent; the same in each step here, with the sum of 1.8."""
 
 
-def case(crash, widen=1.0):
+def case(crash, widen=1.0, request=1.0):
     return fixture(
         strategy=SAVE_FIRST,
         crash=crash,
         store={"write": 2.0, "ack": ACK * widen},
-        receiver={"prepare": PREPARE * widen, "request": 1.0},
+        receiver={"prepare": PREPARE * widen, "request": request},
     )
 
 
@@ -45,4 +45,13 @@ def test_one_crash():
     theory = exact(scenario)
     assert theory["p_lost"] == pytest.approx(65 / length)
     assert theory["lost_actions"] == pytest.approx(65 / length)
+    judge(sample(scenario), theory)
+
+
+def test_a_request_in_flight_outlives_its_sender():
+    """However long it flies, a crash meanwhile loses nothing."""
+    scenario = case({"process": "uniform_time"}, request=60.0)
+    length = 455 + 12 * (2 + ACK) + 3 * (PREPARE + 60)
+    theory = exact(scenario)
+    assert theory["p_lost"] == pytest.approx(6.5 / length)
     judge(sample(scenario), theory)
