@@ -77,6 +77,7 @@ def run(
     """
     from joblib import cpu_count
 
+    from sim.report.writing import check_answer
     from sim.study import files as folder
     from sim.study.config import load
     from sim.study.errors import InputError
@@ -90,6 +91,7 @@ def run(
     for file in dict.fromkeys([*named, *every]):  # the report is of all experiments, so all must be right
         try:
             plan = load(file, home)
+            check_answer(plan)
             if file in named:
                 plans.append(plan)
         except InputError as error:
@@ -145,6 +147,8 @@ def _run(
         return plan.experiment.seed if seed is None else seed
 
     sizes: dict[str, list[int]] = {}
+    if replications is None and any(plan.experiment.precision for plan in plans):
+        click.echo("a pilot of each cell shows how many runs it needs ...", err=True)
     for plan in plans:
         if replications is None:
             sizes[plan.name] = needed(plan, plan.experiment.replications, seed_of(plan), jobs)

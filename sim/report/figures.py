@@ -34,10 +34,15 @@ EXACT: dict[str, Any] = {
 PUBLISHED: dict[str, Any] = EXACT | {"marker": "x", "markeredgewidth": 1.8}
 BOUND: dict[str, Any] = {"linestyle": "none", "marker": 7, "markersize": 8, "gid": "none"}
 REFERENCE: dict[str, Any] = {"color": "#555555", "linestyle": "--", "linewidth": 1}
-NUMBERS = FuncFormatter(lambda value, _: f"{value:,.10g}")
-PERCENT = FuncFormatter(lambda value, _: f"{100 * value:,.6g} %")
+NUMBERS = FuncFormatter(lambda value, _: _plain(value))
+PERCENT = FuncFormatter(lambda value, _: f"{_plain(100 * value)} %")
 
 Colours = dict[str, Any]
+
+
+def _plain(value: float) -> str:
+    """Write a number without an exponent and without zeros that say nothing."""
+    return f"{value:,.10f}".rstrip("0").rstrip(".")
 
 
 def colours(plans: list[Plan]) -> Colours:
@@ -72,6 +77,7 @@ def draw(
         "svg.hashsalt": f"{plan.name}/{figure.name}",
         "font.size": 10,
         "axes.spines.top": False,
+        "axes.ymargin": 0.1,
         "axes.spines.right": False,
         "grid.color": "#e4e4e4",
     }

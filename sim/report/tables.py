@@ -122,8 +122,10 @@ def _missed(plan: Plan, row: pd.Series) -> str:
     return f"{LABELS.get(row['metric'], row['metric'])}, {row['strategy']}{where} ({width})"
 
 
-def published(table: pd.DataFrame) -> Table:
+def published(plan: Plan, table: pd.DataFrame) -> Table:
     """Published values beside ours."""
+    assert plan.experiment.published is not None
+    source = plan.experiment.published.source
     heads = ["strategy", "metric", "published", "ours", "95 % interval", "exact", "errors apart"]
     rows = [
         [
@@ -137,7 +139,7 @@ def published(table: pd.DataFrame) -> Table:
         ]
         for _, row in table.iterrows()
     ]
-    return Table(f"Published values (n = {table['published_n'].max():,})", heads, rows)
+    return Table(f"Published by {source} (n = {table['published_n'].max():,})", heads, rows)
 
 
 def contrasts(plan: Plan, table: pd.DataFrame) -> Table:

@@ -9,7 +9,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
 from joblib import Parallel, delayed
 
-from sim.estimate import Estimate
+from sim.estimate import METRICS, Estimate
 from sim.report import tables
 from sim.report.answers import Answers
 from sim.report.figures import Colours, colours, draw
@@ -113,12 +113,7 @@ def _section(plan: Plan, results: Path) -> Section:
     estimates = _read(folder / "estimates.csv")
     contrasts = _read(folder / "contrasts.csv")
     published = _read(folder / "published.csv")
-    try:
-        answer = Answers(plan, estimates, published).render()
-    except (TemplateError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
-        problem = Problem(f"{EXPERIMENTS}/{plan.name}.toml", "answer", f"cannot be filled in: {error}")
-        raise InputError([problem]) from None
-    opened = [tables.published(published)] if len(published) else []
+    opened = [tables.published(plan, published)] if len(published) else []
     folded = [tables.headline(plan, estimates)]
     if len(contrasts):
         folded.append(tables.contrasts(plan, contrasts))
@@ -126,7 +121,7 @@ def _section(plan: Plan, results: Path) -> Section:
         name=plan.name,
         title=experiment.title,
         question=" ".join(experiment.question.split()),
-        answer=answer,
+        answer=_answer(plan, estimates, published),
         given=experiment.given,
         runs=tables.runs(estimates),
         precision=tables.precision(plan, estimates),
@@ -136,11 +131,43 @@ def _section(plan: Plan, results: Path) -> Section:
     )
 
 
+def _answer(plan: Plan, estimates: pd.DataFrame, published: pd.DataFrame) -> list[str]:
+    try:
+        return Answers(plan, estimates, published).render()
+    except (TemplateError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
+        problem = Problem(f"{EXPERIMENTS}/{plan.name}.toml", "answer", f"cannot be filled in: {error}")
+        raise InputError([problem]) from None
+
+
+def check_answer(plan: Plan) -> None:
+    """Fill in an experiment's answer before there are results, as if all were 1.
+
+    Raises
+    ------
+    InputError
+        If it asks for what will not be there.
+    """
+    some = {"n": 1, "estimate": 1.0, "low": 1.0, "high": 1.0, "method": "t", "exact": 1.0}
+    rows = [
+        {**cell.factors, "strategy": name, "metric": metric, **some}
+        for cell in plan.cells
+        for name in plan.experiment.strategies
+        for metric in METRICS
+    ]
+    published = plan.experiment.published
+    compared = [
+        {"strategy": name, "metric": metric, "published": 1.0, "published_n": 1, **some, "z": 1.0}
+        for name, values in (published.values if published else {}).items()
+        for metric in values
+    ]
+    _answer(plan, pd.DataFrame(rows), pd.DataFrame(compared))
+
+
 def _picture(plan: Plan, figure: Figure, target: Path) -> Picture:
     data = base64.b64encode(target.read_bytes()).decode()
     return Picture(f"{plan.name}/{target.name}", figure.caption, f"data:image/svg+xml;base64,{data}")
 
 
 def _read(file: Path) -> pd.DataFrame:
-    """Read a table of results; an absent one is empty."""
-    return pd.read_csv(file, keep_default_na=True) if file.is_file() else pd.DataFrame()
+    """Read a table of results; an absent one is empty, and only an empty field is missing."""
+    return pd.read_csv(file, keep_default_na=False, na_values=[""]) if file.is_file() else pd.DataFrame()

@@ -56,7 +56,7 @@ class Figure(Model):
 class Published(Model):
     """Values that were published elsewhere, to be compared with."""
 
-    source: str
+    source: str = Field(min_length=1, description="who published them, and when")
     n: Count = Field(description="runs behind each published value")
     values: dict[str, dict[str, Decimal]] = Field(
         description='strategy → metric → value as a text, "0.70": half a unit of its last digit is rounding'
@@ -149,7 +149,7 @@ class Experiment(Model):
             yield from _unknown(figure.x, swept, (*at, "x"), "swept key")
             values = [item for _, axes in self.axes() for item in axes.get(figure.x, [])]
             least = 0.0 if figure.x_scale == "log" else float("-inf")
-            if figure.kind == "line" and not all(isinstance(v, (int, float)) and v > least for v in values):
+            if figure.kind == "line" and not all(_is_number(v) and v > least for v in values):
                 wanted = 'positive numbers (or x_scale = "linear")' if figure.x_scale == "log" else "numbers"
                 yield (*at, "x"), f'a line needs an axis of {wanted}; kind = "bar" takes any.', figure.x
         elif figure.kind == "line":
@@ -167,6 +167,10 @@ class Experiment(Model):
             return list(self.contrasts)
         names = list(self.strategies)
         return list(pairwise(names))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _unknown(name: str, allowed: Iterable[str], at: Key, what: str) -> Iterator[Mistake]:

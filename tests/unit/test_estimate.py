@@ -307,6 +307,68 @@ def test_share_over_mean_by_hand() -> None:
     assert isnan(estimate(frame.assign(rule_duplicates=0.0), "rule_ratio").estimate)
 
 
+# ---------------------------------------------------------------------------------------- conditional values
+
+
+def conditional(
+    value: ArrayLike, control: ArrayLike, correction: float, name: str = "p_lost"
+) -> pd.DataFrame:
+    """Give a table of conditional values of a metric; what was counted is of no account."""
+    part = METRICS[name].part
+    return pd.DataFrame(
+        {
+            "lost_actions": np.zeros(np.size(value)),
+            f"{part}, conditional": value,
+            f"{part}, control": control,
+            "largest correction": np.full(np.size(value), correction),
+        }
+    )
+
+
+def test_conditional_values_by_hand() -> None:
+    # Values .2, .3, .4 without a control: mean .3, sum of squares .02, and 2 × .1² for what was not seen.
+    found = estimate(conditional([0.2, 0.3, 0.4], np.zeros(3), 0.1), "p_lost", 0.9)
+    half = stats.t.ppf(0.95, 2) * sqrt(0.02 * 3 / 2 + 2 * 0.1**2) / 3
+    assert (found.n, found.estimate, found.method) == (3, pytest.approx(0.3), "conditional")
+    assert (found.low, found.high) == (pytest.approx(max(0.3 - half, 0)), pytest.approx(0.3 + half))
+
+
+def test_what_goes_with_the_control_is_taken_off() -> None:
+    rng = np.random.default_rng(24)
+    control = rng.normal(size=4000)
+    value = 0.4 + 0.1 * control + rng.normal(scale=1e-3, size=4000)
+    found = estimate(conditional(value, control, 0.0), "p_lost")
+    assert found.estimate == pytest.approx(0.4, abs=5e-3 / sqrt(4000))
+    assert (found.high - found.low) / 2 == pytest.approx(1.96e-3 / sqrt(4000), rel=0.05)
+
+
+@pytest.mark.parametrize("n", [200, 1000])
+@pytest.mark.parametrize("weight", [1.0, 1e-3])
+def test_coverage_of_corrections_that_are_rarely_seen(n: int, weight: float) -> None:
+    # Every value is .5 but for corrections, each of which adds the weight: the truth is .5 + weight × p.
+    found = [
+        estimate(conditional(0.5 + weight * first(hits, n), np.zeros(n), weight), "p_lost")
+        for hits in range(60)
+    ]
+    p = np.geomspace(0.05 / n, 15 / n, 200)
+    truth = 0.5 + weight * p
+    low, high = (np.array([[e.low] for e in found]), np.array([[e.high] for e in found]))
+    covered = ((low <= truth) & (truth <= high)) * stats.binom.pmf(np.arange(60)[:, None], n, p)
+    coverage = covered.sum(axis=0)
+    assert coverage.min() > 0.92
+    assert coverage.mean() > 0.95
+
+
+def test_paired_conditional_values() -> None:
+    rng = np.random.default_rng(24)
+    common = rng.normal(scale=0.01, size=500)
+    a, b = (conditional(share + common, np.zeros(500), 1e-4) for share in (0.3, 0.2))
+    found = contrast(a, b, "p_lost")
+    assert (found.n, found.difference, found.method) == (500, pytest.approx(-0.1), "conditional")
+    assert (found.high - found.low) / 2 == pytest.approx(1.965 * sqrt(4e-8) / 500, rel=1e-2)
+    assert found.variance_reduction == pytest.approx(1.0)
+
+
 # ------------------------------------------------------------------------------- contrasts: shares of pairs
 
 
