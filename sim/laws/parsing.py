@@ -1,0 +1,44 @@
+"""From what a file says to a law."""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from sim.laws.base import LAWS, Law
+from sim.laws.by_name import ScipyLaw, family
+from sim.laws.closed import Constant
+from sim.validation import allowed_instead, problem
+
+
+def parse_law(value: Any) -> Any:
+    """Turn a number of seconds or a table with the key ``law`` into a law.
+
+    Raises
+    ------
+    ValidationError
+        If the law or a parameter is unknown, missing or out of bounds; it names the nearest name.
+    """
+    if isinstance(value, Law):
+        return value
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return Constant.model_validate({"value": value})
+    if not isinstance(value, dict) or "law" not in value:
+        raise problem(
+            'must be a number of seconds or a table such as { law = "exponential", mean = 3.0 }'
+            f", not {value!r}."
+        )
+    name = value["law"]
+    given = {key: item for key, item in value.items() if key != "law"}
+    if isinstance(name, str) and name in LAWS:
+        return LAWS[name].model_validate(given)
+    if isinstance(name, str) and family(name):
+        return ScipyLaw.of(name, given)
+    raise problem(
+        f"{name!r} is no law; {allowed_instead(name, LAWS)} Any continuous law of scipy.stats works too.",
+        ("law",),
+        name,
+    )
+
+
+AnyLaw = Annotated[Law, BeforeValidator(parse_law)]
+"""Field type: a law, given as a number of seconds (constant) or as a table."""
