@@ -97,7 +97,7 @@ def run(
         except InputError as error:
             problems.extend(error.problems)
     if problems:
-        raise InputError(problems)
+        raise InputError(list(dict.fromkeys(problems)))  # what is wrong with a law is wrong for all of them
     folder.check_writable(target)
     for file in named:
         if file not in every:

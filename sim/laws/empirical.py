@@ -45,7 +45,7 @@ def read_times(file: Path) -> tuple[list[float], list[bool]]:
         Naming the line that is no time.
     """
     try:
-        lines = [row for row in csv.reader(file.read_text(encoding="utf-8-sig").splitlines())]
+        lines = list(csv.reader(file.read_text(encoding="utf-8-sig").splitlines()))
     except OSError as error:
         raise problem(f"{file} cannot be read: {error.strerror}.", ("file",), str(file)) from None
     except UnicodeDecodeError:
@@ -53,7 +53,7 @@ def read_times(file: Path) -> tuple[list[float], list[bool]]:
     rows = [(number, row) for number, row in enumerate(lines, 1) if any(cell.strip() for cell in row)]
     header = [cell.strip().lower() for cell in rows[0][1]] if rows else []
     place, censoring = 0, None
-    if header and not _is_number(header[0]) or "seconds" in header:
+    if (header and not _is_number(header[0])) or "seconds" in header:
         rows = rows[1:]
         if "seconds" in header:
             place = header.index("seconds")
@@ -157,7 +157,7 @@ class Empirical(Law):
 
     @cached_property
     def _steps(self) -> tuple[Floats, Floats, float]:
-        """Atoms, ascending; cumulative hazard from each on; rate beyond the longest time (0: none is longer)."""
+        """Atoms, ascending; hazard from each on; rate beyond the longest time (0: none is longer)."""
         times = np.array(self.times)
         ended = ~np.array(self.censored, dtype=bool) if self.censored else np.ones(len(times), dtype=bool)
         atoms, deaths = np.unique(times[ended], return_counts=True)
