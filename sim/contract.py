@@ -206,8 +206,8 @@ def _draws(law: Law) -> Sentences:
         if np.any(times != times[0]):
             k = int(np.argmax(times != times[0]))
             yield (
-                f"quantile({value:g}) is {times[0]:.17g} at place {places[0]} of an array and {times[k]:.17g} "
-                f"at place {places[k]}; each time must come of its own uniform number alone, one a draw."
+                f"quantile({value:g}) is {times[0]:.17g} at place {places[0]} of an array and "
+                f"{times[k]:.17g} at place {places[k]}; each time must come of its own uniform number alone, one a draw."
             )
             return
 

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import numpy as np
+from pydantic import Field
 from scipy.special import exp1
 
 from sim.laws import Law, law
@@ -23,10 +24,10 @@ class MemoryLeak(Law):
         {"headroom": 100.0, "leak": 1.0, "peak": 50.0, "request": 10.0},
     )
 
-    headroom: Positive  # MB free at the start
-    leak: Positive  # MB a second
-    peak: Positive  # mean MB of a request
-    request: Positive  # mean seconds from one request to the next
+    headroom: Positive = Field(description="free memory at the start, MB")
+    leak: Positive = Field(description="memory lost for good, MB/s")
+    peak: Positive = Field(description="mean memory that a request takes, MB")
+    request: Positive = Field(description="mean time from one request to the next, s")
 
     def _parts(self):
         growth = self.leak / self.peak  # of the hazard, 1/s

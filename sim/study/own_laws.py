@@ -61,9 +61,7 @@ def load_laws(project: Path, but: Path | None = None) -> None:
         With a problem for every file that cannot be loaded and every law that does not keep its contract.
     """
     folder = folder_of(project).resolve()
-    files = [
-        file for file in sorted(folder.glob("*.py")) if not file.name.startswith("_") and file != but
-    ]
+    files = [file for file in sorted(folder.glob("*.py")) if not file.name.startswith("_") and file != but]
     for file in [*_loaded]:
         if file not in files or _loaded[file].state != _state(file):
             forget(file)
