@@ -43,8 +43,8 @@ class Finding:
 
     def __str__(self) -> str:
         """As a line."""
-        given = f" (with {self.parameters})" if self.parameters else ""
-        return f"{self.clause}: {self.sentence}{given}"
+        given = f", with {self.parameters}" if self.parameters else ""
+        return f"{self.clause}{given}: {self.sentence}"
 
 
 Sentences = Iterator[str]
@@ -207,7 +207,8 @@ def _draws(law: Law) -> Sentences:
             k = int(np.argmax(times != times[0]))
             yield (
                 f"quantile({value:g}) is {times[0]:.17g} at place {places[0]} of an array and "
-                f"{times[k]:.17g} at place {places[k]}; each time must come of its own uniform number alone, one a draw."
+                f"{times[k]:.17g} at place {places[k]}; each time must come of its own uniform "
+                "number alone, one a draw."
             )
             return
 

@@ -272,10 +272,9 @@ def new(project: Path | None, name: str) -> None:
         sentence = "must begin with a lower-case letter and hold only such, digits and underscores."
         raise InputError([Problem(name, "", sentence)])
     target = folder_of(home) / f"{name}.py"
+    shown = str(target.relative_to(home))
     if target.exists():
-        raise InputError(
-            [Problem(str(target.relative_to(home)), "", "is there already; nothing was written.")]
-        )
+        raise InputError([Problem(shown, "", "is there already; nothing was written.")])
     if name in LAWS or family(name):
         whose = "of scipy.stats" if name not in LAWS else "already"
         raise InputError([Problem(name, "", f"is a law {whose}; take another name.")])

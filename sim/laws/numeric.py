@@ -23,6 +23,9 @@ LEAST_LOG_TIME, GREATEST_LOG_TIME = -690.0, 690.0
 BEYOND_ALL = 1e4
 """Stands for the logarithm of infinity, and its negative for that of 0; above that of any float."""
 
+OVERFLOW = 1e200
+"""A cumulative hazard above this was about to exceed all floats where it became infinite."""
+
 TABLE_ERROR = 1e-10
 """Relative error of a time that a table may have halfway between its knots, where errors are largest."""
 
@@ -66,6 +69,11 @@ def inverse_of(
     never = excess(high, log_h) < 0
     root = _root(excess, np.where(never, high, low), np.where(at_once, low, high), log_h)
     time = np.exp(root)
+    for k in np.flatnonzero(log_target == BEYOND_ALL):
+        with np.errstate(over="ignore"):
+            before = float(hazard(np.asarray(time[k] * (1 - 1e-12))))
+        if before > OVERFLOW:  # not the end of all lives, but that of floats
+            time[k] = np.inf
     time = np.where(at_once | (log_target == -BEYOND_ALL), 0.0, np.where(never, np.inf, time))
     return np.reshape(time, target.shape)
 
@@ -246,7 +254,7 @@ def _slopes(score: Floats, known: Floats) -> Floats:
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
 NODES, WEIGHTS = (NODES + 1) / 2, WEIGHTS / 2
 
-KNOTS = np.concatenate([np.geomspace(1e-15, 0.1, 57), np.arange(0.15, 4, 0.05), np.arange(4, 700, 0.5)])
+KNOTS = np.concatenate([np.geomspace(1e-15, 0.1, 57), np.arange(0.15, 4, 0.05), np.arange(4, 720, 0.5)])
 """Cumulative hazards between which the survival is integrated: close enough for ten points to be exact."""
 
 
@@ -277,6 +285,8 @@ class Tail:
         endless = False
         if not self.bounded:
             endless, beyond = _beyond(hazard, piece)
+            exactly = float(self._far(times[-1], hazard[-1]))
+            beyond = exactly if np.isfinite(exactly) else beyond
         residual = np.empty_like(times)
         residual[-1] = left = beyond
         kept = np.exp(-np.diff(hazard))
@@ -285,13 +295,13 @@ class Tail:
         self._residual = np.full_like(times, np.inf) if endless else residual
         self.mean_s = float(self._residual[0])
 
-    def _piece(self, low: Floats, high: Floats, hazard: Floats) -> Floats:
-        """∫ S / S(low) from `low` to `high`."""
+    def _piece(self, low: Floats, high: Floats, hazard: Floats, power: int = 0) -> Floats:
+        """∫ tᵖ S / S(low) from `low` to `high`, with p the power."""
         width = high - low
         at = low[..., None] + width[..., None] * NODES
         with np.errstate(under="ignore", over="ignore", divide="ignore"):
             relative = np.exp(hazard[..., None] - self._hazard(at))
-        return np.asarray(width * np.sum(relative * WEIGHTS, axis=-1))
+            return np.asarray(width * np.sum(at**power * relative * WEIGHTS, axis=-1))
 
     def restricted_mean(self, t: ArrayLike) -> Floats:
         """E min(T, t) = ∫ S up to `t`, in seconds."""
@@ -319,7 +329,9 @@ class Tail:
             return np.asarray(left)
         if self.bounded:
             return np.where(inside, left, 0.0)
-        return np.where(inside, left, self._far(age, hazard))
+        left = np.array(left)
+        left[~inside] = self._far(age[~inside], hazard[~inside])
+        return left
 
     def equilibrium_hazard(self, t: ArrayLike) -> Floats:
         """Cumulative hazard of the life left at a random time, H(t) - log(m(t) / m(0))."""
@@ -339,6 +351,16 @@ class Tail:
         times = self._times[1:-1] if self.bounded else self._times[1:]
         return times, np.maximum.accumulate(self.equilibrium_hazard(times))
 
+    @property
+    def equilibrium_mean_s(self) -> float:
+        """Mean life left at a random time, ∫ t S / ∫ S; infinite where there is none."""
+        hazard = self._hazards[:-1]
+        with np.errstate(over="ignore"):
+            moment = self._piece(self._times[:-1], self._times[1:], hazard, power=1)
+        if not np.all(np.isfinite(moment)) or (not self.bounded and _beyond(self._hazards, moment)[0]):
+            return np.inf
+        return float(np.sum(np.exp(-hazard) * moment)) / self.mean_s
+
     def _far(self, age: Floats, hazard: Floats) -> Floats:
         """∫ (H⁻¹(H(age) + y) - age) e⁻ʸ dy by the trapezoid rule in log y."""
         s = np.linspace(-36, 6, 337)
@@ -356,7 +378,8 @@ def _beyond(hazard: Floats, piece: Floats) -> tuple[bool, float]:
     middle = int(np.searchsorted(hazard[:-1], hazard[-1] / 2))
     if hazard[-1] > 100 and log_part[-1] >= log_part[middle]:
         return True, np.inf
-    growth = np.log(per_hazard[-1] / per_hazard[-2]) / np.diff(hazard)[-1]
+    with np.errstate(over="ignore"):
+        growth = np.log(per_hazard[-1] / per_hazard[-2]) / np.diff(hazard)[-1]
     return False, float(per_hazard[-1] / (1 - min(max(growth, -1.0), 0.999)))
 
 

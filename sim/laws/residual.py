@@ -61,6 +61,10 @@ class Equilibrium(Law):
             return self.of.quantile(u)
         return numeric.quantile_of(self)(u)
 
+    @property
+    def mean_s(self) -> float:  # noqa: D102
+        return numeric.tail_of(self.of).equilibrium_mean_s
+
 
 @law("aged")
 class Aged(Law):

@@ -76,7 +76,7 @@ def load_laws(project: Path, but: Path | None = None) -> None:
             problems += error.problems
             continue
         found = [
-            Problem(shown, cls.name, f"{finding}. See: savegap laws check {shown}".replace("..", "."))
+            Problem(shown, cls.name, f"{finding} See: savegap laws check {shown}")
             for cls in laws
             for finding in examine(cls, quick=True)[:SHOWN_AT_LOAD]
         ]
