@@ -2,6 +2,7 @@
 
 import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,16 @@ if TYPE_CHECKING:
 
 BREACH = 1
 
+
+def _given_or_of_the_group(context: click.Context, _: click.Parameter, project: Path | None) -> Path | None:
+    inherited: Path | None = context.obj
+    return project or inherited
+
+
 project_option = click.option(
     "--project",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
+    callback=_given_or_of_the_group,
     help="Folder that holds experiments/. Default: the nearest from here upward.",
 )
 
@@ -51,7 +59,13 @@ def _home(project: Path | None) -> Path:
 
 
 def _load(project: Path | None) -> Path:
-    """Load a project's own laws; outside of a project there are none. Give the folder that files are in."""
+    """Load a project's own laws, as far as they are right; outside of a project there are none.
+
+    Returns
+    -------
+    Path
+        Folder that files of times are in.
+    """
     from sim.study.errors import InputError
     from sim.study.files import EXPERIMENTS
     from sim.study.own_laws import load_laws
@@ -60,7 +74,11 @@ def _load(project: Path | None) -> Path:
         home = _home(project)
     except InputError:
         return Path()
-    load_laws(home)
+    try:
+        load_laws(home)
+    except InputError as error:
+        for problem in error.problems:
+            click.echo(f"left out: {problem}", err=True)
     return home / EXPERIMENTS
 
 
@@ -128,7 +146,7 @@ def unit_of(seconds: float) -> tuple[str, float]:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Picture file to write, *.svg or *.png: density, survival and hazard.",
 )
-@click.pass_obj
+@project_option
 def show(project: Path | None, name: str, parameters: tuple[str, ...], out: Path | None) -> None:
     """Show a law: its parameters, mean and quantiles, and as a picture its density, survival and hazard.
 
@@ -252,7 +270,7 @@ class {class_name}(Law):
 
 @laws.command()
 @click.argument("name")
-@click.pass_obj
+@project_option
 def new(project: Path | None, name: str) -> None:
     """Write experiments/laws/NAME.py, a law that passes its check, to be changed into yours.
 
@@ -288,7 +306,7 @@ def new(project: Path | None, name: str) -> None:
 
 @laws.command()
 @click.argument("file")
-@click.pass_obj
+@project_option
 def check(project: Path | None, file: str) -> None:
     """Hold the laws of a file to everything that a law must keep, and say in words what failed.
 
@@ -319,7 +337,8 @@ def check(project: Path | None, file: str) -> None:
     path = path.resolve()
     forget(path)
     if home is not None:
-        load_laws(home, but=path)  # so that a name that is taken is told
+        with suppress(InputError):  # that others are wrong is not asked
+            load_laws(home, but=path)  # so that a name that is taken is told
     failed = False
     for cls in load_file(path, shown):
         found = examine(cls)

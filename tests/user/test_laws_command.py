@@ -65,9 +65,30 @@ def test_a_failed_check_says_what_failed(savegap, project):
     assert (code, errors) == (1, "")
     lines = output.splitlines()
     assert lines[0] == "my_law: does not keep the contract of a law"
-    assert any(line.startswith("  inverse, with scale = ") and "the inverse is not the inverse" in line for line in lines)
-    assert any("said to be 4757.59 s, but the times have a mean of 4805.17 s" in line for line in lines)
+    inverse = next(line for line in lines if line.startswith("  inverse, with scale = "))
+    assert inverse.endswith("the inverse is not the inverse.")
+    assert any("said to be 4756.7 s, but the times have a mean of 4804.27 s" in line for line in lines)
     assert any(", with scale = 3600.0, shape = 2.5: " in line for line in lines)
+
+
+def test_a_wrong_law_does_not_keep_others_from_being_looked_at(savegap, project):
+    for name in ("my_law", "other"):
+        savegap("laws", "new", name)
+    (project / "experiments/laws/other.py").write_text("this is no law")
+    for arguments in ([], ["show", "my_law"], ["check", "my_law"], ["new", "third"]):
+        code, output, errors = savegap("laws", *arguments)
+        assert (code, "my_law" in output or "third" in output) == (0, True)
+        if arguments[:1] != ["check"]:
+            assert errors == "left out: experiments/laws/other.py: is no Python: line 1: invalid syntax.\n"
+    assert savegap("laws", "check", "other")[2] == (
+        "error: experiments/laws/other.py: is no Python: line 1: invalid syntax.\n"
+    )
+
+
+def test_the_project_may_be_named_anywhere(savegap, project, tmp_path_factory, monkeypatch):
+    savegap("laws", "new", "my_law")
+    for arguments in (["--project", project, "check", "my_law"], ["check", "my_law", "--project", project]):
+        assert savegap("laws", *arguments)[0] == 0
 
 
 def test_a_check_says_what_it_leaves_out(savegap, project):
