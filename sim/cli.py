@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sim.law_commands import laws
+
 if TYPE_CHECKING:
     from sim.study.config import Plan
 
@@ -46,7 +48,11 @@ def cli() -> None:
       savegap run article --jobs 1       one experiment, by its name, on one core
       savegap run mine.toml --replications 500 --out /tmp/try
       savegap report                     draw the report again, without simulating
+      savegap laws                       the laws that times can have, and how to add one
     """
+
+
+cli.add_command(laws)
 
 
 @cli.command()
@@ -97,7 +103,7 @@ def run(
         except InputError as error:
             problems.extend(error.problems)
     if problems:
-        raise InputError(problems)
+        raise InputError(list(dict.fromkeys(problems)))  # what is wrong with a law is wrong for all of them
     folder.check_writable(target)
     for file in named:
         if file not in every:

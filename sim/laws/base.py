@@ -47,7 +47,7 @@ class Law(Model, ABC):
 
     def inverse_hazard(self, h: ArrayLike) -> Floats:
         """Give the time in seconds at which the cumulative hazard reaches `h` (same shape)."""
-        return numeric.inverse_of(self.cumulative_hazard, h)
+        return numeric.at_atoms(self.atoms_s, numeric.inverse_of(self.cumulative_hazard, h))
 
     @property
     def mean_s(self) -> float:

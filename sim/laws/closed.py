@@ -92,7 +92,9 @@ class Weibull(Law):
         {"mean": 3.0, "shape": 0.5},
         {"mean": 3.0, "shape": 1.5},
     )
-    source: ClassVar[str] = "LANL05 nodes in the Failure Trace Archive: shape 0.48, mean 1,766 h (Javadi et al. 2013)"
+    source: ClassVar[str] = (
+        "LANL05 nodes in the Failure Trace Archive: shape 0.48, mean 1,766 h (Javadi et al. 2013)"
+    )
 
     mean: Positive = Field(description="mean, s")
     shape: Positive = Field(description="exponent of the cumulative hazard")
@@ -124,7 +126,10 @@ class Weibull(Law):
 class Lognormal(Law):
     """The logarithm is normal: latencies, with a long right tail."""
 
-    examples: ClassVar[tuple[dict[str, Any], ...]] = ({"median": 0.04, "sigma": 0.6}, {"median": 3.0, "sigma": 2.85})
+    examples: ClassVar[tuple[dict[str, Any], ...]] = (
+        {"median": 0.04, "sigma": 0.6},
+        {"median": 3.0, "sigma": 2.85},
+    )
 
     median: Positive = Field(description="median, s")
     sigma: Positive = Field(description="standard deviation of the logarithm")

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
-from scipy import special
 
 from sim.laws import numeric
 from sim.laws.base import Floats, Law, law
@@ -59,7 +58,7 @@ class Shifted(Law):
 
     @property
     def atoms_s(self) -> Floats:  # noqa: D102
-        return self.of.atoms_s + self.by
+        return np.asarray(self.of.atoms_s + self.by)
 
     def cumulative_hazard(self, t: ArrayLike) -> Floats:  # noqa: D102
         since = np.asarray(t) - self.by
@@ -80,7 +79,7 @@ def _log1mexp(x: ArrayLike) -> Floats:
     """log(1 - e^-x) for x >= 0, without loss for small and for large x."""
     x = np.asarray(x, dtype=np.float64)
     with np.errstate(divide="ignore"):
-        return np.where(x < 0.7, np.log(-np.expm1(-x)), np.log1p(-np.exp(-x)))
+        return np.asarray(np.where(x < 0.7, np.log(-np.expm1(-x)), np.log1p(-np.exp(-x))))
 
 
 @law("truncated")
@@ -133,17 +132,17 @@ class Truncated(Law):
         with np.errstate(divide="ignore"):
             early = -np.log1p(-np.expm1(-used) / np.expm1(-whole))
             late = used - _log1mexp(whole - used) + _log1mexp(whole)
-        return np.where(used < 0.5 * min(whole, 1.0), early, late)
+        return np.asarray(np.where(used < 0.5 * min(whole, 1.0), early, late))
 
     def inverse_hazard(self, h: ArrayLike) -> Floats:  # noqa: D102
-        h = np.asarray(h, dtype=np.float64)
+        used = np.asarray(h, dtype=np.float64)
         whole = self._between
         if whole < np.inf:
-            early = -np.log1p(-np.expm1(-h) * np.expm1(-whole))
-            late = -np.logaddexp(_log1mexp(whole) - h, -whole)
-            h = np.minimum(np.where(h < 0.5, early, late), whole)
-        t = np.maximum(self.of.inverse_hazard(self._before + h), self.above)
-        return t if self.below is None else np.minimum(t, self.below)
+            early = -np.log1p(-np.expm1(-used) * np.expm1(-whole))
+            late = -np.logaddexp(_log1mexp(whole) - used, -whole)
+            used = np.minimum(np.where(used < 0.5, early, late), whole)
+        t = np.maximum(self.of.inverse_hazard(self._before + used), self.above)
+        return np.asarray(t if self.below is None else np.minimum(t, self.below))
 
 
 class Part(Model):
@@ -181,13 +180,15 @@ class Mixture(Law):
     def cumulative_hazard(self, t: ArrayLike) -> Floats:  # noqa: D102
         hazards = np.stack([np.asarray(part.of.cumulative_hazard(t)) for part in self.parts])
         shares = self._log_shares.reshape(-1, *[1] * (hazards.ndim - 1))
-        late = -special.logsumexp(shares - hazards, axis=0)
+        late = -np.logaddexp.reduce(shares - hazards, axis=0)
         early = -np.log1p(np.sum(np.exp(shares) * np.expm1(-hazards), axis=0).clip(-0.5, 0))
-        return np.where(late < 0.5, early, late)
+        return np.asarray(np.where(late < 0.5, early, late))
 
     def quantile(self, u: ArrayLike) -> Floats:  # noqa: D102
         return numeric.quantile_of(self)(u)
 
     @property
     def mean_s(self) -> float:  # noqa: D102
-        return float(sum(np.exp(s) * part.of.mean_s for s, part in zip(self._log_shares, self.parts, strict=True)))
+        return float(
+            sum(np.exp(s) * part.of.mean_s for s, part in zip(self._log_shares, self.parts, strict=True))
+        )

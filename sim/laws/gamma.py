@@ -14,7 +14,7 @@ from sim.laws.base import Floats, Law, law
 from sim.validation import Positive
 
 FAR = 600.0
-"""Cumulative hazard from which on logarithms take the place of probabilities, the least of which is e^-745."""
+"""Cumulative hazard from which on logarithms replace probabilities, the least of which is e^-745."""
 
 
 def _log_tail(shape: float, x: Floats) -> tuple[Floats, Floats]:
@@ -35,7 +35,8 @@ def _log_tail(shape: float, x: Floats) -> tuple[Floats, Floats]:
         fraction = fraction * change
         if np.all(np.abs(change - 1) <= 4e-16):
             break
-    return shape * np.log(x) - x - special.gammaln(shape) + np.log(fraction), 1 / (x * fraction)
+    log_tail = shape * np.log(x) - x - special.gammaln(shape) + np.log(fraction)
+    return log_tail, 1 / (x * fraction)
 
 
 def standard_hazard(shape: float, x: ArrayLike) -> Floats:
@@ -44,7 +45,7 @@ def standard_hazard(shape: float, x: ArrayLike) -> Floats:
     with np.errstate(divide="ignore"):
         above = -np.log(special.gammaincc(shape, x))
         early = -np.log1p(-special.gammainc(shape, x))
-    hazard = np.where(above < 0.5, early, above)
+    hazard: Floats = np.where(above < 0.5, early, above)
     far = (hazard > FAR) & (x < np.inf)
     if np.any(far):
         hazard = np.where(far, -_log_tail(shape, np.where(far, x, shape + FAR))[0], hazard)
@@ -55,7 +56,7 @@ def standard_inverse_hazard(shape: float, h: ArrayLike) -> Floats:
     """Time at which the gamma law of scale 1 has used up a hazard, in the far tail by Newton's rule."""
     h = np.asarray(h, dtype=np.float64)
     early = special.gammaincinv(shape, -np.expm1(-h))
-    x = np.where(h < 0.5, early, special.gammainccinv(shape, np.exp(-h)))
+    x: Floats = np.where(h < 0.5, early, special.gammainccinv(shape, np.exp(-h)))
     far = (h > FAR) & (h < np.inf)
     if np.any(far):
         wanted = np.where(far, h, FAR)

@@ -46,13 +46,7 @@ class Equilibrium(Law):
                 return self.of.cumulative_hazard(t)
             case Weibull():
                 return gamma.standard_hazard(1 / self.of.shape, self.of.cumulative_hazard(t))
-        t = np.asarray(t, dtype=np.float64)
-        tail = numeric.tail_of(self.of)
-        passed = np.minimum(tail.restricted_mean(t) / tail.mean_s, 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left = tail.mean_residual(t) / tail.mean_s
-            late = np.where(left > 0, self.of.cumulative_hazard(t) - np.log(left), np.inf)
-            return np.where(passed < 0.5, -np.log1p(-passed), late)
+        return numeric.tail_of(self.of).equilibrium_hazard(t)
 
     def inverse_hazard(self, h: ArrayLike) -> Floats:  # noqa: D102
         match self.of:
@@ -60,12 +54,16 @@ class Equilibrium(Law):
                 return self.of.inverse_hazard(h)
             case Weibull():
                 return self.of.inverse_hazard(gamma.standard_inverse_hazard(1 / self.of.shape, h))
-        return super().inverse_hazard(h)
+        return numeric.inverse_of(self.cumulative_hazard, h, numeric.tail_of(self.of).equilibrium_knots)
 
     def quantile(self, u: ArrayLike) -> Floats:  # noqa: D102
         if isinstance(self.of, Exponential):
             return self.of.quantile(u)
         return numeric.quantile_of(self)(u)
+
+    @property
+    def mean_s(self) -> float:  # noqa: D102
+        return numeric.tail_of(self.of).equilibrium_mean_s
 
 
 @law("aged")

@@ -127,5 +127,5 @@ class Preemptible(Law):
             -np.exp(-t / self.early) * np.expm1(-left / self.early) - at_end * np.expm1(-left / self.late)
         )
         with np.errstate(divide="ignore"):
-            late, early = -np.log(survival), -np.log1p(-self._probability(t))
+            late, early = -np.log(survival), -np.log1p(-np.minimum(self._probability(t), 1.0))
         return np.where(survival > 0.5, early, late)

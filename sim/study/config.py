@@ -18,10 +18,13 @@ from pydantic import Field, field_validator
 from pydantic_core import ValidationError
 
 from sim.estimate import METRICS
+from sim.laws import files_in
 from sim.program import unfold
 from sim.scenario import Scenario
 from sim.simulation import Engine, choose
 from sim.study.errors import InputError, Problem
+from sim.study.files import EXPERIMENTS
+from sim.study.own_laws import load_laws
 from sim.study.precision import Precision
 from sim.validation import Count, Key, Mistake, Model, allowed_instead, problem, problems
 from sim.workload import Workload
@@ -238,13 +241,19 @@ def load(file: Path, project: Path) -> Plan:
     file : Path
         The TOML file.
     project : Path
-        Folder that holds ``experiments/``, where presets are looked up.
+        Folder that holds ``experiments/``, where presets and own laws are looked up.
 
     Raises
     ------
     InputError
         With every mistake found.
     """
+    load_laws(project)
+    with files_in(project / EXPERIMENTS):
+        return _load(file, project)
+
+
+def _load(file: Path, project: Path) -> Plan:
     shown = str(file.relative_to(project)) if file.is_relative_to(project) else str(file)
     data = read_toml(file, shown)
     found: list[Problem] = []

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from law_contract import law_of
+from law_examples import law_of
 from scipy import special, stats
 
 U = np.concatenate([np.geomspace(1e-9, 0.5, 50), 1 - np.geomspace(0.5, 1e-9, 50)])
@@ -25,6 +25,7 @@ PAIRS = [
     ({"law": "gamma", "mean": 3.0, "shape": 4.0}, stats.gamma(a=4, scale=0.75)),
     ({"law": "gamma", "mean": 3.0, "shape": 0.3}, stats.gamma(a=0.3, scale=10)),
     ({"law": "scaled", "of": {"law": "exponential", "mean": 3.0}, "by": 7.0}, stats.expon(scale=21)),
+    ({"law": "lomax", "c": 3.0, "scale": 5.0}, stats.lomax(3, scale=5)),
     # A law by its scipy name is that law, with loc and scale.
     ({"law": "fisk", "c": 2.5, "loc": 1.0, "scale": 60.0}, stats.fisk(2.5, 1, 60)),
     ({"law": "genpareto", "c": 0.1, "scale": 5.0}, stats.genpareto(0.1, 0, 5)),

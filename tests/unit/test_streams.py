@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from law_contract import law_of, tables, title
+from law_examples import law_of, tables, title
 from numpy.typing import NDArray
 from scipy import stats
 
