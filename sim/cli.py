@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sim.fit_command import fit_command
+
 if TYPE_CHECKING:
     from sim.study.config import Plan
 
@@ -46,7 +48,11 @@ def cli() -> None:
       savegap run article --jobs 1       one experiment, by its name, on one core
       savegap run mine.toml --replications 500 --out /tmp/try
       savegap report                     draw the report again, without simulating
+      savegap fit crashes.csv            laws for your own times between crashes
     """
+
+
+cli.add_command(fit_command)
 
 
 @cli.command()
