@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 import seaborn as sns
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import LogLocator
 
 from sim.fit import ALIKE, Fit, KaplanMeier
 from sim.report.figures import ALONE_INCHES, NUMBERS, PERCENT, legend, plain_numbers, style
@@ -54,6 +55,8 @@ def draw(curve: KaplanMeier, fits: Sequence[Fit], target: Path) -> None:
                 axes.plot(grid, found.build().survival(grid), color=colour, **look, label=found.law)
         axes.set_xscale("log")
         plain_numbers(axes.xaxis, NUMBERS)
+        if last < 100 * first:  # too few decades to read times from
+            axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5), numticks=12))
         axes.set_xlim(first, last)
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(PERCENT)
