@@ -285,6 +285,14 @@ def test_shapes_far_from_where_the_search_begins(shape):
     assert abs(found.parameters["shape"] - shape) < 3 * found.errors["shape"]
 
 
+def test_times_within_two_percent_of_each_other():
+    times = 4300 + 10 * np.arange(12.0)
+    fits = named(fit(times, np.arange(12) % 3 == 1))
+    assert fits.keys() == {"exponential", "weibull", "lognormal", "gamma"}
+    assert fits["lognormal"].parameters["sigma"] < 0.02
+    assert fits["gamma"].aic == pytest.approx(fits["lognormal"].aic, abs=0.1)  # both are nearly normal
+
+
 def test_far_tail_of_the_gamma_law():
     # Q(2, x) = (1 + x) exp(-x) and Q(1, x) = exp(-x), Q(1/2, x) = erfc(√x), where the ratio is 0 as a float.
     x = np.array([0.5, 50.0, 800.0, 1e5])
