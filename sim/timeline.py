@@ -70,8 +70,8 @@ class SourceState:
         when = now[self.used_up[run]]
         while need.size:
             taken = self.taken[need]
-            while taken.max() >= len(self.table):
-                self.table = np.vstack([self.table, *islice(self.rows, len(self.table))])
+            if (missing := int(taken.max()) + 1 - len(self.table)) > 0:
+                self.table = np.vstack([self.table, *islice(self.rows, missing)])
             self.time[need] = self.table[taken, need]
             self.taken[need] += 1
             late = (self.time[need] < when) if self.clock == "wall" else np.zeros(need.size, np.bool_)
