@@ -2,6 +2,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+BENCH  := $(VENV)/.bench
 export PYTHONDONTWRITEBYTECODE :=
 # One thread a process: the study runs one worker a core, and its digits must not depend on threads.
 export OMP_NUM_THREADS := 1
@@ -25,8 +26,8 @@ test: $(READY)         ## tests, without those marked slow
 test-all: $(READY)     ## every test
 	$(BIN)/pytest
 
-bench: $(READY)        ## speed of the engine beside a plain SimPy model, as ratios in one run
-	$(BIN)/pytest benchmarks -n 0 --benchmark-columns=median,iqr,rounds --benchmark-sort=name
+bench: $(BENCH)        ## speed and memory, beside other models: results/measured/bench.md (about 4 minutes, longer on a busy machine)
+	$(BIN)/pytest benchmarks -n 0 --benchmark-columns=min,median,rounds --benchmark-sort=name --table results/measured/bench.md
 
 lint: $(READY)         ## ruff, mypy strict, direction of imports
 	$(BIN)/ruff check .
@@ -40,6 +41,7 @@ format: $(READY)       ## let ruff mend what it can
 
 lock:                ## resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --group dev --generate-hashes --universal --no-header --upgrade -o requirements.lock
+	uv pip compile --group bench --constraint requirements.lock --generate-hashes --universal --no-header --upgrade -o benchmarks/requirements.lock
 
 clean:               ## remove the environment and everything ignored that was made here
 	rm -rf $(VENV) .quick build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks results/report.html
@@ -53,4 +55,9 @@ $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The compiled peer is for benchmarks alone, so it comes with the first of them.
+$(BENCH): $(READY) benchmarks/requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement benchmarks/requirements.lock
 	@touch $@

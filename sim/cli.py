@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sim.fit_command import fit_command
 from sim.law_commands import laws
 
 if TYPE_CHECKING:
@@ -49,10 +50,12 @@ def cli() -> None:
       savegap run mine.toml --replications 500 --out /tmp/try
       savegap report                     draw the report again, without simulating
       savegap laws                       the laws that times can have, and how to add one
+      savegap fit crashes.csv            laws for your own times between crashes
     """
 
 
 cli.add_command(laws)
+cli.add_command(fit_command)
 
 
 @cli.command()

@@ -181,14 +181,14 @@ def columns(timetable: Timetable) -> Columns | None:
     """
     marks, crash = timetable.marks, timetable.program.scenario.crash
     pieces = cut(timetable)
-    before = crash.first_before(pieces.exposure, marks)
+    before = crash.first_before(timetable.draws, marks, pieces.exposure)
     if before is None:
         return None
     probability = before[-1]
     falls_into = np.diff(before, axis=0)
     verdict = verdicts(timetable, pieces)
     simulated = timeline.simulate(timetable, timetable.plan(within=probability))
-    first = next(timetable.plan(within=probability).rows)
+    first = next(timetable.plan(within=probability).sources[0].rows)
     piece = (pieces.exposure[1:] <= first).sum(axis=0)
     struck = piece < len(falls_into)
     place = np.minimum(piece, len(falls_into) - 1)[np.newaxis]

@@ -1,13 +1,14 @@
 """Crash processes: when the worker dies, in simulated time.
 
-A process turns a block of uniform numbers into rows of crash times, one row a crash, one column a
-replication. A row counts either from the begin of the attempt, in exposure (the worker's own time, weighted
-by phase), or on the wall clock, where a crash that finds no worker does nothing.
+A process is one source of crashes or several. A source turns a block of uniform numbers into rows of crash
+times, one row a crash, one column a replication, on a clock: the exposure of an attempt (the worker's own
+time, weighted by phase), the exposure of all attempts, or the wall, where a crash that finds no worker does
+nothing.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import count
 from math import nan
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
@@ -15,9 +16,19 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from sim.laws import AnyLaw, Floats
-from sim.ticks import NEVER, PER_SECOND, Ticks, to_ticks
-from sim.validation import Model, NonNegative, Probability, Weight, allowed_instead, problem
+from sim.laws import AnyLaw, Equilibrium, Floats
+from sim.ticks import NEVER, PER_SECOND, Ticks, to_tick, to_ticks
+from sim.validation import (
+    Mistake,
+    Model,
+    NonNegative,
+    Positive,
+    Probability,
+    Weight,
+    allowed_instead,
+    problem,
+    problems,
+)
 
 if TYPE_CHECKING:
     from sim.schedule import Marks
@@ -37,27 +48,51 @@ class Exposure(Model):
     ack: Weight = 1.0
     query: Weight = 1.0
     drain: Weight = 1.0
+    steps: dict[str, Weight] = Field(
+        default={},
+        description="by the name of a step: how much likelier in it than elsewhere, in every phase",
+    )
 
-    def weight(self, phase: str) -> float:
-        """Weight of a phase by its name."""
-        return float(getattr(self, phase, 1.0))
+    def weight(self, phase: str, step: str = "") -> float:
+        """Weight of a phase by its name and that of its step."""
+        return float(getattr(self, phase, 1.0)) * self.steps.get(step, 1.0)
+
+
+Clock = Literal["attempt", "worker", "wall"]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The crashes of a block of replications.
+class Source:
+    """One source of crashes of a block of replications.
 
     Attributes
     ----------
     rows : iterator of ndarray of int64, shape (replications,)
-        Without `wall`, row k is the exposure at which attempt k dies; with it, the instant of crash k.
-        Never ends.
-    wall : bool
-        Whether rows are instants of the run, increasing, instead of exposures of an attempt.
+        In ticks; never ends. On the clock of the attempt, row k is the exposure at which attempt k dies; of
+        the worker, exposure from crash k - 1 of this source to crash k; of the wall, the instant of crash k.
+    clock : str
+        ``attempt``, ``worker`` or ``wall``.
+    exposure : Exposure
+        How much a second in a phase counts; on the wall clock as much as any other.
+    cause : str
+        Name of the source.
+    grace : int
+        How long before it dies the worker is told to stop, which it does at the end of a step. Ticks; on the
+        wall clock only.
     """
 
     rows: Iterator[Ticks]
-    wall: bool = False
+    clock: Clock = "attempt"
+    exposure: Exposure = field(default_factory=Exposure)
+    cause: str = ""
+    grace: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The crashes of a block of replications: the first that comes strikes, and the others go on."""
+
+    sources: tuple[Source, ...]
 
 
 Within = Floats | float
@@ -71,6 +106,7 @@ class CrashProcess(Model, ABC):
     """Whether a run can crash more than once."""
 
     exposure: Exposure = Exposure()
+    cause: str = Field(default="", description="name of the cause; that of the process if absent")
 
     @property
     def rate_per_s(self) -> float:
@@ -91,15 +127,17 @@ class CrashProcess(Model, ABC):
             The first crash is drawn from this least share of its law; 1 leaves it as it is.
         """
 
-    def first_before(self, exposure: Ticks, marks: "Marks") -> Floats | None:
+    def first_before(self, draws: "Streams", marks: "Marks", exposure: Ticks) -> Floats | None:
         """Give the probability that the first crash comes before a worker has been exposed so long.
 
         Parameters
         ----------
-        exposure : ndarray of int64, shape (..., replications)
-            In ticks.
+        draws : Streams
+            The block's uniform numbers, by key.
         marks : Marks
             What the block's runs pass without a crash.
+        exposure : ndarray of int64, shape (..., replications)
+            In ticks.
 
         Returns
         -------
@@ -107,6 +145,10 @@ class CrashProcess(Model, ABC):
             None for a process that draws its first crash in another way than from one such law.
         """
         return None
+
+    def one(self, rows: Iterator[Ticks], clock: Clock = "attempt") -> Plan:
+        """Make a plan of one source with this process's exposure and cause."""
+        return Plan((Source(rows, clock, self.exposure, self.cause or self.name),))
 
     def refuse_exposure(self, why: str) -> None:
         """Say that this process has no exposure to weigh."""
@@ -146,7 +188,7 @@ class NoCrash(CrashProcess):
     repeats = False
 
     def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
-        return Plan(_then_never(np.full(draws.size, NEVER)))
+        return self.one(_then_never(np.full(draws.size, NEVER)))
 
     def model_post_init(self, _: Any) -> None:
         """Refuse an exposure."""
@@ -161,7 +203,7 @@ class At(CrashProcess):
 
     def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
         instants = to_ticks(sorted(self.times))
-        return Plan(_then_never(*(np.full(draws.size, instant) for instant in instants)), wall=True)
+        return self.one(_then_never(*(np.full(draws.size, instant) for instant in instants)), "wall")
 
     def model_post_init(self, _: Any) -> None:
         """Refuse an exposure."""
@@ -176,9 +218,11 @@ class UniformTime(CrashProcess):
 
     def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
         instant = draws.uniforms("crash", "instant") * within * marks.exposure
-        return Plan(_then_never(instant.astype(np.int64)))
+        return self.one(_then_never(instant.astype(np.int64)))
 
-    def first_before(self, exposure: Ticks, marks: "Marks") -> Floats:  # noqa: D102
+    def first_before(  # noqa: D102
+        self, draws: "Streams", marks: "Marks", exposure: Ticks
+    ) -> Floats:
         return exposure / np.maximum(marks.exposure, 1)
 
 
@@ -211,7 +255,7 @@ class UniformStep(CrashProcess):
             np.where(acts, marks.sent[struck], done),
         )
         within = (draws.uniforms("crash", "within") * (end - begin)).astype(np.int64)
-        return Plan(_then_never(begin + within), wall=True)
+        return self.one(_then_never(begin + within), "wall")
 
     def model_post_init(self, _: Any) -> None:
         """Refuse an exposure."""
@@ -230,6 +274,11 @@ class Renewal(CrashProcess):
     law: AnyLaw = Field(description="law of the lifetime")
     clock: Literal["process", "host"] = "process"
     renew: Literal["crash", "never"] = "crash"
+    start: Literal["fresh", "equilibrium"] | NonNegative = Field(
+        default="fresh",
+        description="age of the first lifetime when the run begins, s: fresh is 0, equilibrium that of a "
+        "worker or host met at a random time",
+    )
     ages_in_downtime: bool = Field(default=False, strict=True)
 
     @property
@@ -239,11 +288,23 @@ class Renewal(CrashProcess):
     def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
         minimal_repair = self.renew == "never"
         lives = self._lives(draws, minimal_repair, within)
-        return Plan(self._instants(lives, draws.size), wall=True) if self.ages_in_downtime else Plan(lives)
+        if self.ages_in_downtime:
+            return self.one(self._instants(lives, draws.size), "wall")
+        return self.one(lives, "worker" if self.clock == "host" else "attempt")
 
-    def first_before(self, exposure: Ticks, marks: "Marks") -> Floats:  # noqa: D102
+    def first_before(  # noqa: D102
+        self, draws: "Streams", marks: "Marks", exposure: Ticks
+    ) -> Floats:
         # A time is rounded to a tick: before tick k is what lies below k - 1/2.
-        return -np.expm1(-self.law.cumulative_hazard(np.maximum(exposure - 0.5, 0) / PER_SECOND))
+        time, age = np.maximum(exposure - 0.5, 0) / PER_SECOND, self._age(draws)
+        return -np.expm1(self.law.cumulative_hazard(age) - self.law.cumulative_hazard(age + time))
+
+    def _age(self, draws: "Streams") -> Floats:
+        """Age of the first lifetime when the run begins, s."""
+        if self.start == "equilibrium":
+            # Of a renewal process met at a random time, age and residual life have the same law.
+            return Equilibrium(of=self.law).quantile(draws.uniforms("crash", "age"))
+        return np.full(draws.size, 0.0 if self.start == "fresh" else self.start)
 
     def _lives(self, draws: "Streams", minimal_repair: bool, within: Within) -> Iterator[Ticks]:
         """Exposures from one crash to the next.
@@ -252,11 +313,14 @@ class Renewal(CrashProcess):
         is the commonest error of such simulators.
         """
         drawn = (draws.uniforms("crash", k) * (1.0 if k else within) for k in count())
+        age = self._age(draws)
+        passed, before = self.law.cumulative_hazard(age), to_ticks(age)
         if not minimal_repair:
+            if self.start != "fresh":
+                passed = passed - np.log1p(-next(drawn))
+                yield np.maximum(to_ticks(self.law.inverse_hazard(passed)) - before, 0)
             for uniforms in drawn:
                 yield to_ticks(self.law.quantile(uniforms))
-        passed = np.zeros(draws.size)
-        before = np.zeros(draws.size, np.int64)
         for uniforms in drawn:
             passed = passed - np.log1p(-uniforms)
             instant = to_ticks(self.law.inverse_hazard(passed))
@@ -289,6 +353,132 @@ class Renewal(CrashProcess):
             self.refuse_exposure("a host that ages in downtime runs on the wall clock")
 
 
+@process("periodic")
+class Periodic(CrashProcess):
+    """A stop every so often on the wall clock, whatever happened before: a deploy, a platform's daily cycle.
+
+    With a grace time the worker is told to stop so long before it is killed: it stops at the end of the step
+    at work if that comes in time, and loses nothing of it.
+    """
+
+    period: Positive = Field(description="time between two stops, s")
+    jitter: NonNegative = Field(default=0.0, description="each comes later by up to so much, s")
+    first: NonNegative | None = Field(
+        default=None, description="when the first comes, s; if absent, anywhere in a period"
+    )
+    grace: NonNegative = Field(default=0.0, description="from being told to stop to being killed, s")
+
+    @property
+    def rate_per_s(self) -> float:  # noqa: D102
+        return 1 / self.period
+
+    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
+        plan = self.one(self._instants(draws), "wall")
+        return Plan((replace(plan.sources[0], grace=to_tick(self.grace)),))
+
+    def _instants(self, draws: "Streams") -> Iterator[Ticks]:
+        first = draws.uniforms("crash", "first") * self.period if self.first is None else self.first
+        for k in count():
+            late = draws.uniforms("crash", k) * self.jitter
+            yield to_ticks(first + k * self.period + late)
+
+    def model_post_init(self, _: Any) -> None:
+        """Refuse an exposure, and stops out of order."""
+        self.refuse_exposure("stops come on the wall clock")
+        if self.jitter > self.period:
+            raise problem(f"must be at most the period ({self.period:g}).", ("jitter",), self.jitter)
+
+
+@process("bursts")
+class Bursts(CrashProcess):
+    """Calm and storm in turn, on the wall clock: in each, crashes at a constant rate (a two-state MMPP).
+
+    Neither restarts nor downtime end a storm. It begins calm or stormy as often as it is so in the long run.
+    """
+
+    calm_mean: Positive = Field(description="mean time between crashes in the calm, s")
+    storm_mean: Positive = Field(description="mean time between crashes in a storm, s")
+    calm_lasts: Positive = Field(description="mean length of a calm, s")
+    storm_lasts: Positive = Field(description="mean length of a storm, s")
+
+    @property
+    def rate_per_s(self) -> float:  # noqa: D102
+        calm, storm = self.calm_lasts, self.storm_lasts
+        return (calm / self.calm_mean + storm / self.storm_mean) / (calm + storm)
+
+    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
+        return self.one(self._instants(draws), "wall")
+
+    def _instants(self, draws: "Streams") -> Iterator[Ticks]:
+        """Crash after crash; each event of a run is a crash or a change of the weather."""
+        crash = 1 / np.array([self.calm_mean, self.storm_mean])
+        either = crash + 1 / np.array([self.calm_lasts, self.storm_lasts])
+        stormy = self.storm_lasts / (self.calm_lasts + self.storm_lasts)
+        storm = (draws.uniforms("crash", "begins stormy") < stormy).astype(np.intp)
+        now, found = np.zeros(draws.size), np.zeros(draws.size, np.intp)
+        instants = np.empty((0, draws.size), np.int64)
+        events = count()
+        for k in count():
+            while found.min() <= k:
+                event = next(events)
+                now = now - np.log1p(-draws.uniforms("crash", "event", event)) / either[storm]
+                crashes = draws.uniforms("crash", "kind", event) < (crash / either)[storm]
+                if found.max() == len(instants):
+                    instants = np.vstack([instants, np.full((len(instants) + 1, draws.size), NEVER)])
+                struck = np.flatnonzero(crashes)
+                instants[found[struck], struck] = to_ticks(now[struck])
+                found[struck] += 1
+                storm = np.where(crashes, storm, 1 - storm)
+            yield instants[k]
+
+    def model_post_init(self, _: Any) -> None:
+        """Refuse an exposure."""
+        self.refuse_exposure("the weather is that of the wall clock")
+
+
+@process("any_of")
+class AnyOf(CrashProcess):
+    """Several sources of crashes: the first that comes strikes, and the others go on as if nothing happened.
+
+    A host that was not struck keeps its age, since only the source that fired is renewed.
+    """
+
+    of: tuple["AnyCrash", ...] = Field(min_length=2, description="the sources, each a crash process")
+
+    @property
+    def rate_per_s(self) -> float:  # noqa: D102
+        return sum(source.rate_per_s for source in self.of)
+
+    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
+        plans = (crash.plan(draws.under(f"source {k}"), marks) for k, crash in enumerate(self.of))
+        return Plan(
+            tuple(
+                replace(source, cause=name)
+                for plan, name in zip(plans, self.causes, strict=True)
+                for source in plan.sources
+            )
+        )
+
+    @property
+    def causes(self) -> list[str]:
+        """Names of the sources, in their order."""
+        return [crash.cause or crash.name for crash in self.of]
+
+    def model_post_init(self, _: Any) -> None:
+        """Refuse what cannot go on after another's crash, and two causes of one name."""
+        self.refuse_exposure("each source has its own exposure")
+        found: list[Mistake] = []
+        for index, crash in enumerate(self.of):
+            if not crash.repeats or isinstance(crash, AnyOf):
+                sentence = f"{crash.name} cannot be one of several sources."
+                found.append((("of", index), sentence, crash.name))
+            if self.causes[index] in self.causes[:index]:
+                sentence = f"two sources are called {self.causes[index]!r}; give one of them another cause."
+                found.append((("of", index, "cause"), sentence, crash.cause))
+        if found:
+            raise problems("AnyOf", found)
+
+
 def parse_process(value: Any) -> Any:
     """Turn a table with the key ``process``, or the name of a process, into a crash process."""
     if isinstance(value, CrashProcess):
@@ -307,3 +497,5 @@ def parse_process(value: Any) -> Any:
 
 AnyCrash = Annotated[CrashProcess, BeforeValidator(parse_process)]
 """Field type: a crash process, given as a table."""
+
+AnyOf.model_rebuild()

@@ -18,9 +18,9 @@ import numpy as np
 from simpy import Environment, Interrupt
 from simpy.events import Event, EventPriority, Timeout
 
-from sim.outcomes import Attempt, Log, Tally, count
+from sim.outcomes import NOTHING, STOPPED, Attempt, Log, Tally, by_cause, count
 from sim.program import CALL, Phase, Program
-from sim.schedule import crash_free
+from sim.schedule import crash_free, source_weights
 from sim.streams import Streams
 from sim.ticks import NEVER, to_tick
 
@@ -135,55 +135,132 @@ class Receiver:
         return any(instant <= until for instant in self.performed.get(step, ()))
 
 
+class Source:
+    """One source of crashes in one run: what is left of its time.
+
+    Attributes
+    ----------
+    time : int
+        Exposure left, on the clock of the attempt or the worker; an instant, on that of the wall. Ticks.
+    left : int
+        Exposure left to the attempt from the begin of the present phase on.
+    """
+
+    def __init__(self, block: "Block", number: int, replication: int) -> None:
+        self.block = block
+        self.number = number
+        self.replication = replication
+        self.clock = block.plan.sources[number].clock
+        self.grace = block.plan.sources[number].grace
+        self.weights = block.weights[number]
+        self.taken = 0
+        self.time = 0
+        self.used_up = True
+        self.left = 0
+
+    def begin(self, now: int) -> None:
+        """A worker begins."""
+        wall = self.clock == "wall"
+        while self.used_up or (wall and self.time < now and self.time < NEVER):
+            self.time = self.block.crashes(self.number, self.taken)[self.replication]
+            self.taken += 1
+            self.used_up = False
+        self.left = self.time - now if wall and self.time < NEVER else self.time
+
+    def strikes_in(self, duration: int, part: int) -> int:
+        """How long into a phase of so many ticks it strikes, if it does."""
+        weight = self.weights[part]
+        if weight == 1 or self.left > NEVER // 2:  # never is never, whatever has been spent of it
+            return self.left + self.grace
+        return int(self.left / weight) if weight else NEVER
+
+    def spend(self, duration: int, part: int) -> None:
+        """Let time pass in a phase."""
+        if self.left <= NEVER // 2:
+            self.left = max(self.left - self.exposed(duration, part), -self.grace)
+
+    def exposed(self, duration: int, part: int) -> int:
+        """Exposure of so much time in a phase."""
+        weight = self.weights[part]
+        return duration if weight == 1 else int(duration * weight)
+
+    def end(self, fired: bool) -> None:
+        """A worker has died."""
+        self.used_up = fired or self.clock == "attempt"
+        if self.clock == "worker":
+            self.time = self.left
+
+
 class Crash:
-    """Ages with the worker's exposure and strikes when its time has come."""
+    """Ages with the worker's exposure and strikes when the time of one of its sources has come."""
 
     def __init__(self, env: Clock, block: "Block", replication: int) -> None:
         self.env = env
-        self.block = block
-        self.replication = replication
-        self.taken = 0
+        self.sources = [Source(block, number, replication) for number in range(len(block.plan.sources))]
+        self.plain = block.plain
+        self.fires = 0
+        self.since = 0
+        self.part = 0
+        self.planned = 0
 
-    def next_life(self) -> int:
-        """How much exposure is left to the attempt that begins now."""
-        time = self.next_time()
-        if self.block.wall:
-            while time < self.env.now and time < NEVER:
-                time = self.next_time()
-            time = max(time - self.env.now, 0) if time < NEVER else NEVER
-        return time
+    def begin(self) -> int:
+        """A worker begins; give how long no phase of it can be struck, in ticks, if nothing is weighed."""
+        self.since = self.env.now
+        for source in self.sources:
+            source.begin(self.since)
+        if not self.plain:
+            return 0
+        left = [source.left for source in self.sources]
+        self.fires = left.index(min(left))
+        return left[self.fires]
 
-    def next_time(self) -> int:
-        """Take the next time from the plan."""
-        time = self.block.crashes(self.taken)[self.replication]
-        self.taken += 1
-        return time
-
-    def expose(self, left: int, duration: int, weight: float) -> int:
-        """Let the worker into a phase, and strike before its end if the time comes before it.
+    def expose(self, left: int, duration: int, part: int) -> int:
+        """Let the worker into a phase, and strike before its end if a time comes before it.
 
         Parameters
         ----------
         left : int
-            Exposure left to the worker, in ticks.
-        duration, weight : int, float
-            Length of the phase, and how much likelier a second a crash is in it.
+            Exposure left to the worker, in ticks, as `begin` gives it.
+        duration, part : int
+            Length of the phase; its place in the weights: 0 to load, else 1 + its number.
 
         Returns
         -------
         int
-            Exposure left at the end of the phase.
+            Exposure left at the end of the phase; 0 where each phase must be looked at.
         """
-        if weight == 1 or left > NEVER // 2:  # never is never, whatever has been spent of it
-            spent, strikes_in = duration, left
-        else:
-            spent = int(duration * weight)
-            strikes_in = int(left / weight) if weight else NEVER
+        strikes_in = left
+        if not self.plain:
+            for source in self.sources:
+                source.spend(self.planned, self.part)
+            self.since, self.part, self.planned = self.env.now, part, duration
+            times = [source.strikes_in(duration, part) for source in self.sources]
+            strikes_in = min(times)
+            self.fires = times.index(strikes_in)
         if strikes_in < duration:
-            victim = self.env.active_process
-            assert victim is not None, "only a worker goes into a phase"
-            Stroke(self.env, strikes_in, lambda _: victim.interrupt() if victim.is_alive else None)
-        return max(left - spent, 0)
+            self.strike(strikes_in)
+        return max(left - duration, 0) if self.plain else 0
+
+    def strike(self, delay: int) -> None:
+        """Kill the worker that asks for it, so many ticks from now."""
+        victim = self.env.active_process
+        assert victim is not None, "only a worker goes into a phase"
+        Stroke(self.env, delay, lambda _: victim.interrupt() if victim.is_alive else None)
+
+    def tells_to_stop(self) -> bool:
+        """Whether a source has told the worker to stop; asked at the end of a step."""
+        for number, source in enumerate(self.sources):
+            if source.grace and source.time <= self.env.now:
+                self.fires = number
+                return True
+        return False
+
+    def end(self) -> None:
+        """The worker has died: the source that struck is renewed, the others go on."""
+        for number, source in enumerate(self.sources):
+            source.spend(self.env.now - self.since, self.part)
+            source.end(fired=number == self.fires)
+        self.part = self.planned = 0
 
 
 class Block:
@@ -203,20 +280,22 @@ class Block:
         self.acts = program.draw_acts(draws)
         scenario = program.scenario
         self.marks = crash_free(program, draws, self.acts)
-        plan = scenario.crash.plan(draws, self.marks)
-        self.wall = plan.wall
-        self.load_weight = scenario.crash.exposure.load
-        self._plan = plan.rows
-        self._crashes: list[list[int]] = []
+        self.plan = scenario.crash.plan(draws, self.marks)
+        self.weights = [source_weights(program, source) for source in self.plan.sources]
+        self.plain = all(weight == 1 for weights in self.weights for weight in weights)
+        self.drains = any(source.grace for source in self.plan.sources)
+        self.plain &= not self.drains
+        self._crashes: list[list[list[int]]] = [[] for _ in self.plan.sources]
         self._asked: Counter[tuple[int, int]] = Counter()
         table = [draws.times(phase.law, *phase.key, 0) for phase in program.phases]
         self.first_times: list[list[int]] = np.stack(table, axis=1).tolist()
 
-    def crashes(self, k: int) -> list[int]:
-        """Row k of the crash plan, drawn when it is first needed."""
-        while len(self._crashes) <= k:
-            self._crashes.append(next(self._plan).tolist())
-        return self._crashes[k]
+    def crashes(self, source: int, k: int) -> list[int]:
+        """Row k of a source of crashes, drawn when it is first needed."""
+        rows = self._crashes[source]
+        while len(rows) <= k:
+            rows.append(next(self.plan.sources[source].rows).tolist())
+        return rows[k]
 
     def again(self, phase: Phase, n: int, replication: int) -> int:
         """Time of a phase that was begun n times before, in ticks."""
@@ -308,8 +387,9 @@ class Run:
         walked, ended = self.log.phases.append, self.log.ends.append
         first_times = self.block.first_times[self.replication]
         entries = len(self.log.ends)
+        drains = self.block.drains
         walk = iter(self.path[bisect_left(self.path, store.record, key=_ID) :])
-        left = crash.next_life()
+        left = crash.begin()
         begin = None
         planned = 0
         woke = env.now
@@ -317,12 +397,19 @@ class Run:
             if self.attempts > 1:
                 load = self.downtime("load")
                 if load:
-                    left = crash.expose(left, load, self.block.load_weight)
+                    left = crash.expose(left, load, 0)
                     yield Timeout(env, load)
                 self.down += load
             begin = now = env.now
+            step = -1
             for phase in walk:
                 number = phase.id
+                if drains and phase.step != step:
+                    if step >= 0 and crash.tells_to_stop():
+                        planned = STOPPED
+                        crash.strike(0)
+                        yield Event(env)
+                    step = phase.step
                 times_begun = begun[number]
                 begun[number] = times_begun + 1
                 if times_begun:
@@ -334,10 +421,10 @@ class Run:
                     duration = self.enter(phase, duration, resumed)
                 if duration:
                     planned = duration
-                    if left >= duration and phase.weight == 1:
+                    if left >= duration:
                         left -= duration
                     else:
-                        left = crash.expose(left, duration, phase.weight)
+                        left = crash.expose(left, duration, number + 1)
                     yield Timeout(env, duration)
                     now += duration
                 walked(number)
@@ -362,7 +449,10 @@ class Run:
                 walked(number)
                 ended(env.now)
         crashed = not self.finished and not self.given_up
-        self.log.attempts.append(Attempt(self.replication, entries, begin, planned, store.record, crashed))
+        if crashed:
+            crash.end()
+        cause = crash.fires if crashed else NOTHING
+        self.log.attempts.append(Attempt(self.replication, entries, begin, planned, store.record, cause))
 
     def enter(self, phase: Phase, duration: int, resumed: bool) -> int:
         """Begin a phase that is more than waiting; give how long the worker waits in it."""
@@ -418,4 +508,4 @@ def simulate_block(program: Program, draws: Streams) -> Tally:
     finally:
         if collecting:
             gc.enable()
-    return count(program, log, block.acts, block.marks.gap())
+    return count(program, log, block.acts, block.marks.gap(), by_cause(block.plan))

@@ -6,12 +6,14 @@ All cells of the accounts sum to the makespan of the run, for every strategy.
 """
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.crashes import Plan
 from sim.program import CALL, LANE, SAVE, WORK, Program
 from sim.ticks import Ticks, to_seconds
 
@@ -44,6 +46,18 @@ OUTCOMES = {
 """Columns of a run, in order, with their meaning."""
 
 
+def by_cause(plan: Plan) -> list[str]:
+    """Name the columns that count crashes by cause, in the order of the sources; none for one source."""
+    return [f"crashes: {source.cause}" for source in plan.sources] if len(plan.sources) > 1 else []
+
+
+STOPPED = -1
+"""Length of a phase that was not begun, because the worker had been told to stop."""
+
+NOTHING = -1
+"""Cause of the end of an attempt that did not crash."""
+
+
 class Attempt(NamedTuple):
     """One life of the worker, as written down by an engine.
 
@@ -56,11 +70,12 @@ class Attempt(NamedTuple):
     begin : int
         When it began to walk, after loading. Ticks.
     planned : int
-        Length of the phase that was cut off; 0 if none was. Ticks.
+        Length of the phase that was cut off, in ticks; 0 if none was; `STOPPED` if the worker stopped before
+        the last phase that is written down.
     record : int
         Where a recovery would resume at its end.
-    crashed : bool
-        Whether it ended by a crash.
+    cause : int
+        Number of the source of the crash that ended it; `NOTHING` if it ended otherwise.
     """
 
     run: int
@@ -68,7 +83,7 @@ class Attempt(NamedTuple):
     begin: int
     planned: int
     record: int
-    crashed: bool
+    cause: int
 
 
 @dataclass
@@ -130,7 +145,9 @@ class Tally:
     accounts: Accounts
 
 
-def count(program: Program, log: Log, acts: NDArray[np.bool_], gap: Ticks) -> Tally:
+def count(
+    program: Program, log: Log, acts: NDArray[np.bool_], gap: Ticks, causes: Sequence[str] = ()
+) -> Tally:
     """Count the outcomes of a block.
 
     Parameters
@@ -143,6 +160,8 @@ def count(program: Program, log: Log, acts: NDArray[np.bool_], gap: Ticks) -> Ta
         Which steps act in each run.
     gap : ndarray of int64, shape (runs,)
         Save gap of each run without a crash, in ticks.
+    causes : list of str
+        Columns that count crashes by cause, in the order of the sources.
 
     Raises
     ------
@@ -197,6 +216,8 @@ def count(program: Program, log: Log, acts: NDArray[np.bool_], gap: Ticks) -> Ta
         )
     columns["gap_s"] = to_seconds(gap)
     columns["rule_duplicates"] = to_seconds(gap) * program.scenario.crash.rate_per_s
+    for number, name in enumerate(causes):
+        columns[name] = _per_run(table.run_of_attempt[table.cause == number], runs)
     return Tally(columns, accounts)
 
 
@@ -215,8 +236,8 @@ class _Entries:
     def __init__(self, program: Program, log: Log) -> None:
         self.program = program
         attempts = np.array(log.attempts, np.int64).reshape(-1, len(Attempt._fields))
-        self.run_of_attempt, first, begin, planned, record, crashed = attempts.T
-        self.crashed = crashed.astype(np.bool_)
+        self.run_of_attempt, first, begin, planned, record, self.cause = attempts.T
+        self.crashed = self.cause != NOTHING
         phase = np.array(log.phases, np.intp)
         ends = np.array(log.ends, np.int64)
         size = np.diff(first, append=len(phase))
@@ -231,12 +252,13 @@ class _Entries:
         self.duration = ends - begins
 
         # The last phase of an attempt that did not finish was cut off, and decides what was done.
-        cut = self.walked & (planned > 0)
+        cut = self.walked & (planned != 0)
         self.last = np.where(self.walked, first + size - 1, 0)
         self.whole = np.ones(len(phase), np.bool_)
         self.whole[self.last[cut]] = False
         self.length = self.duration.copy()
         self.length[self.last[cut]] = planned[cut]
+        self.stopped = planned == STOPPED
         self.cut = cut
 
         at = phase[self.last][attempt]
@@ -259,14 +281,16 @@ class _Entries:
 
     def struck(self) -> _Struck:
         """Give the phases that crashes interrupted; a crash while loading strikes no step."""
-        hit = self.crashed & self.cut
+        hit = self.crashed & self.cut & ~self.stopped
         return _Struck(self.run_of_attempt[hit], self.phase[self.last[hit]])
 
     @property
     def saves(self) -> NDArray[np.bool_]:
         """Whether a save begins with the entry."""
         begins = [phase.name in ("write", LANE) for phase in self.program.phases]
-        return np.array(begins, np.bool_)[self.phase]
+        begun = np.array(begins, np.bool_)[self.phase]
+        begun[self.last[self.stopped]] = False
+        return begun
 
     def wasted_tokens(self, runs: int) -> NDArray[np.float64]:
         """Tokens of work that was redone or lost, evenly over the work."""

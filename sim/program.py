@@ -326,7 +326,7 @@ def _number(
                 lane=part.verb.lane or "" if isinstance(part.verb, Save) else "",
                 special=part.name in ("request", LANE, "query", "drain"),
                 saves=part.name == "write",
-                weight=scenario.crash.exposure.weight(part.name),
+                weight=scenario.crash.exposure.weight(part.name, scenario.workload.steps[index].name),
             )
         )
     return phases

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.crashes import Source
 from sim.program import LANE, Program
 from sim.streams import Streams
 from sim.ticks import NEVER, Ticks, later
@@ -108,6 +109,13 @@ def walk(program: Program, begin: Ticks, times: Ticks, on: NDArray[np.bool_]) ->
         if phase.saves:
             next(save)[:] = end
     return Walk(spent[: len(program.phases)], passed, durable)
+
+
+def source_weights(program: Program, source: Source) -> list[float]:
+    """Give the weight of loading, and of each phase, for a source of crashes."""
+    steps = program.scenario.workload.steps
+    phases = (source.exposure.weight(phase.name, steps[phase.step].name) for phase in program.phases)
+    return [source.exposure.load, *phases]
 
 
 def exposed(duration: Ticks, weight: float) -> Ticks:

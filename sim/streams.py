@@ -7,6 +7,7 @@ draw bit-equal. Replications come in blocks of fixed size because drawing arrays
 cheaper than drawing numbers.
 """
 
+from copy import copy
 from hashlib import blake2b
 
 import numpy as np
@@ -39,12 +40,20 @@ class Streams:
         self.seed = seed
         self.block = block
         self.size = size
+        self.prefix: Key = ()
         self._generator = np.random.Generator(np.random.SFC64(0))
         self._uniforms: dict[Key, NDArray[np.float64]] = {}
         self._times: dict[tuple[Law, Key], Ticks] = {}
 
+    def under(self, *prefix: Part) -> "Streams":
+        """Give the same streams with keys that all begin with a prefix."""
+        view = copy(self)
+        view.prefix = (*self.prefix, *prefix)
+        return view
+
     def uniforms(self, *key: Part) -> NDArray[np.float64]:
         """Give the uniforms in [0, 1) of one decision, shape (size,), one a replication."""
+        key = (*self.prefix, *key)
         drawn = self._uniforms.get(key)
         if drawn is None:
             whole = "\x1f".join(map(str, (self.seed, self.block, *key)))

@@ -10,16 +10,17 @@ by run, to the tick: each of the two checks the other.
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
 from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.crashes import Plan, Within
-from sim.outcomes import OUTCOMES
+from sim.crashes import Plan, Source, Within
+from sim.outcomes import OUTCOMES, by_cause
 from sim.program import CALL, LANE, SAVE, Phase, Program
-from sim.schedule import Walk, exposed, first_times, marks, unbroken, walk
+from sim.schedule import Walk, exposed, first_times, marks, source_weights, unbroken, walk
 from sim.streams import Key, Streams
 from sim.ticks import NEVER, Ticks, later, to_seconds, to_tick
 
@@ -35,13 +36,84 @@ def cannot(program: Program) -> str:
     return f"the timeline engine does not know what begins with {', '.join(unknown)}." if unknown else ""
 
 
-class Crashes:
-    """When the workers of a block die.
+class SourceState:
+    """What is left of a source's times for the workers of a block.
 
     Parameters
     ----------
     program : Program
-        The phases, with their weights.
+        The phases.
+    source : Source
+        The times.
+    replications : int
+        How many.
+    """
+
+    def __init__(self, program: Program, source: Source, replications: int) -> None:
+        self.rows = source.rows
+        self.clock = source.clock
+        self.grace = source.grace
+        self.table = next(self.rows)[np.newaxis]
+        self.taken = np.zeros(replications, np.intp)
+        self.time = np.zeros(replications, np.int64)
+        self.used_up = np.full(replications, True)
+        self.weights = source_weights(program, source)
+        self.weighs = any(weight != 1 for weight in self.weights)
+
+    def begin(self, run: Numbers, now: Ticks) -> Ticks:
+        """How much exposure is left to the attempts that begin now, in ticks, shape (runs,)."""
+        if self.clock == "attempt":
+            self.used_up[run] = True
+        elif self.clock == "wall":
+            self.used_up[run] |= self.time[run] < now
+        need = run[self.used_up[run]]
+        when = now[self.used_up[run]]
+        while need.size:
+            taken = self.taken[need]
+            if (missing := int(taken.max()) + 1 - len(self.table)) > 0:
+                self.table = np.vstack([self.table, *islice(self.rows, missing)])
+            self.time[need] = self.table[taken, need]
+            self.taken[need] += 1
+            late = (self.time[need] < when) if self.clock == "wall" else np.zeros(need.size, np.bool_)
+            need, when = need[late], when[late]
+        self.used_up[run] = False
+        return self.time[run] - now if self.clock == "wall" else self.time[run]
+
+    def strikes(self, left: Ticks, now: Ticks, load: Ticks, path: Walk) -> Ticks:
+        """When workers die of this source that begin now, load and go this way, in ticks, shape (runs,)."""
+        if not self.weighs:
+            return later(now, left)
+        dies = np.full(now.size, NEVER)
+        weighed = left <= NEVER // 2  # never is never, whatever has been spent of it
+        for weight, begin, time in self.exposures(now, load, path):
+            if weight:
+                strikes_in = np.minimum(left / weight, float(NEVER)).astype(np.int64) if weight != 1 else left
+                np.minimum(dies, later(begin, strikes_in), out=dies, where=(strikes_in < time) & weighed)
+            left = np.maximum(left - exposed(time, weight), 0)
+        return dies
+
+    def exposures(self, now: Ticks, load: Ticks, path: Walk) -> Iterator[tuple[float, Ticks, Ticks]]:
+        """Weight, begin and length of the load and of each phase."""
+        return zip(self.weights, [now, *path.passed[:-1]], [load, *path.spent], strict=True)
+
+    def spend(self, run: Numbers, until: Ticks, now: Ticks, load: Ticks, path: Walk) -> None:
+        """Let workers age that die of another source."""
+        if self.clock != "worker":
+            return
+        spent = np.zeros_like(now)
+        for weight, begin, time in self.exposures(now, load, path):
+            spent += exposed(np.clip(until - begin, 0, time), weight)
+        ages = run[self.time[run] <= NEVER // 2]
+        self.time[ages] -= np.minimum(spent[self.time[run] <= NEVER // 2], self.time[ages])
+
+
+class Crashes:
+    """When the workers of a block die, and of what.
+
+    Parameters
+    ----------
+    program : Program
+        The phases.
     plan : Plan
         The crash times.
     replications : int
@@ -49,41 +121,59 @@ class Crashes:
     """
 
     def __init__(self, program: Program, plan: Plan, replications: int) -> None:
-        self.plan = plan
-        self.table = next(plan.rows)[np.newaxis]
-        self.taken = np.zeros(replications, np.intp)
-        self.weights = [program.scenario.crash.exposure.load, *(phase.weight for phase in program.phases)]
-        self.weighs = any(weight != 1 for weight in self.weights)
+        self.sources = [SourceState(program, source, replications) for source in plan.sources]
+        self.first = program.first[1:]
 
-    def next_life(self, run: Numbers, now: Ticks) -> Ticks:
-        """How much exposure is left to the attempts that begin now, in ticks, shape (runs,)."""
-        time = np.empty_like(now)
-        late = np.arange(run.size)
-        while late.size:
-            taken = self.taken[run[late]]
-            while taken.max() >= len(self.table):
-                self.table = np.vstack([self.table, *islice(self.plan.rows, len(self.table))])
-            time[late] = self.table[taken, run[late]]
-            self.taken[run[late]] += 1
-            if not self.plan.wall:
-                return time
-            late = late[time[late] < now[late]]
-        return time - now
+    def strike(
+        self, run: Numbers, record: Numbers, now: Ticks, load: Ticks, path: Walk
+    ) -> tuple[Ticks, Numbers, Numbers]:
+        """Say when the workers die that begin now, load and go this way, in ticks, and of which source.
 
-    def instants(self, run: Numbers, now: Ticks, load: Ticks, path: Walk) -> Ticks:
-        """When the workers die that begin now, load and go this way, in ticks, shape (runs,)."""
-        left = self.next_life(run, now)
-        if not self.weighs:
-            return later(now, left)
-        dies = np.full(run.size, NEVER)
-        weighed = left <= NEVER // 2  # never is never, whatever has been spent of it
-        phases = zip(self.weights, [now, *path.passed[:-1]], [load, *path.spent], strict=True)
-        for weight, begin, time in phases:
-            if weight:
-                strikes_in = np.minimum(left / weight, float(NEVER)).astype(np.int64) if weight != 1 else left
-                np.minimum(dies, later(begin, strikes_in), out=dies, where=(strikes_in < time) & weighed)
-            left = np.maximum(left - exposed(time, weight), 0)
-        return dies
+        Parameters
+        ----------
+        run, record : ndarray of int, shape (runs,)
+            Which replications they are; the phase at which they resume.
+        now, load : ndarray of int64, shape (runs,)
+            When they begin, and how long they load. Ticks.
+        path : Walk
+            The way.
+
+        Returns
+        -------
+        ndarray, shape (runs,)
+            Instants; numbers of the sources; before which phase a worker stopped that was told to in time, -1
+            for others.
+        """
+        dies = np.full(now.size, NEVER)
+        cause = np.zeros(now.size, np.int8)
+        stopped = np.full(now.size, -1, np.int32)
+        for number, source in enumerate(self.sources):
+            instant = source.strikes(source.begin(run, now), now, load, path)
+            before = np.full(now.size, -1)
+            if source.grace:
+                instant, before = self.stop(instant, source.grace, record, path)
+            # A worker that has stopped cannot be killed on the same tick.
+            sooner = (instant < dies) | ((instant == dies) & (before >= 0) & (stopped < 0))
+            cause[sooner] = number
+            stopped = np.where(sooner, before, stopped)
+            np.minimum(dies, instant, out=dies)
+        for number, source in enumerate(self.sources):
+            others = np.flatnonzero(cause != number)
+            source.used_up[run[cause == number]] = True
+            if others.size:
+                part = Walk(path.spent[:, others], path.passed[:, others], path.durable[:, others])
+                source.spend(run[others], dies[others], now[others], load[others], part)
+        return dies, cause, stopped
+
+    def stop(self, told: Ticks, grace: int, record: Numbers, path: Walk) -> tuple[Ticks, Numbers]:
+        """Say when workers end that are told to stop, and before which phase; -1 for one that is killed."""
+        ends = path.passed[self.first]
+        ends = np.where((ends >= told) & (self.first[:, np.newaxis] > record), ends, NEVER)
+        step = ends.argmin(axis=0)
+        end, killed = ends[step, np.arange(told.size)], later(told, np.full_like(told, grace))
+        in_time = (end <= killed) & (end < NEVER)
+        goes_on = step < len(self.first) - 1  # else the run has finished
+        return np.where(in_time, end, killed), np.where(in_time & goes_on, self.first[step], -1)
 
 
 class Query(NamedTuple):
@@ -155,6 +245,10 @@ class Attempts(NamedTuple):
         Where a recovery would resume when it had ended.
     loaded, ended : ndarray of int64
         How long it loaded, and when it ended. Ticks.
+    cause : ndarray of int
+        Number of the source of the crash.
+    stopped : ndarray of bool
+        Whether the worker stopped at the end of a step, as it was told to.
     finished, died : ndarray of bool
         Whether the run finished, or the worker died; neither if the run was given up.
     """
@@ -166,6 +260,8 @@ class Attempts(NamedTuple):
     record: Numbers
     loaded: Ticks
     ended: Ticks
+    cause: Numbers
+    stopped: Bools
     finished: Bools
     died: Bools
 
@@ -239,6 +335,7 @@ class Block:
         self.path = timetable.path
         self.marks = timetable.marks
         self.crashes = Crashes(program, plan, draws.size)
+        self.causes = by_cause(plan)
         self.attempts = 0
 
         runs = draws.size
@@ -275,19 +372,20 @@ class Block:
         begun = (tables.phase_of_drawn >= self.record) & self.taken
         start = self.ask(begun, begin)
         path = self.path if first else walk(self.program, begin, self.times, begun)
-        dies = self.crashes.instants(self.run, self.now, load, path)
+        dies, cause, stopped = self.crashes.strike(self.run, self.record, self.now, load, path)
         stop = np.minimum(dies, self.limit)
 
         # What ends on the tick has ended before. A phase cut short has begun, unless the worker was loading.
         passed = (path.passed[1:] <= stop).sum(axis=0, dtype=np.int32)
-        at = np.maximum(passed, self.record)
-        begun &= tables.phase_of_drawn < at + (begin <= stop)
+        stopped[dies > stop] = -1
+        at = np.maximum(np.where(stopped >= 0, stopped, passed), self.record)
+        begun &= tables.phase_of_drawn < at + ((begin <= stop) & (stopped < 0))
         durable = begun[tables.saves] & (path.durable <= stop)
         record = np.maximum(self.record, (durable * tables.resume).max(axis=0, initial=0))
         loaded, ended = np.minimum(load, stop - self.now), np.minimum(path.passed[-1], stop)
-        finished = path.passed[-1] <= stop
+        finished = (path.passed[-1] <= stop) & (stopped < 0)
         died = ~finished & (dies < self.limit)
-        return Attempts(path, begun, start, at, record, loaded, ended, finished, died)
+        return Attempts(path, begun, start, at, record, loaded, ended, cause, stopped >= 0, finished, died)
 
     def ask(self, on: Bools, begin: Ticks) -> Numbers:
         """Take off the way of attempts the queries that are not asked, and the calls that an answer spares.
@@ -325,7 +423,9 @@ class Block:
         total["redone_steps"][run] += np.maximum(again, 0)
         total["saves"][run] += begun[tables.saves].sum(axis=0)
         total["crashes"][run] += attempts.died
-        struck = np.flatnonzero(attempts.died & (path.passed[0] <= attempts.ended))
+        for number, name in enumerate(self.causes):
+            total[name][run] += attempts.died & (attempts.cause == number)
+        struck = np.flatnonzero(attempts.died & ~attempts.stopped & (path.passed[0] <= attempts.ended))
         for name, counts in tables.struck.items():
             total[name][run[struck]] += counts[at[struck]]
         for sent, request in zip(self.sent, tables.requests, strict=True):
@@ -435,7 +535,7 @@ class Block:
         }
         if not program.has_gap:
             found |= dict.fromkeys(("gap_crashes", "gap_crashes_after_done"), np.full(finished.size, np.nan))
-        return {name: found[name] for name in OUTCOMES}
+        return {name: found[name] for name in (*OUTCOMES, *self.causes)}
 
 
 def simulate(timetable: Timetable, plan: Plan) -> Columns:

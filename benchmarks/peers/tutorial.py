@@ -22,7 +22,7 @@ class Result:
     redone_steps: int = 0
     lost_work_s: float = 0.0
     wasted_tokens: float = 0.0
-    actions: int = len(ACTIONS)
+    actions: int = 0
     duplicate_actions: int = 0
     lost_actions: int = 0
     blocked_duplicates: int = 0
@@ -41,15 +41,16 @@ class Result:
 class Agent:
     """An agent run with its crash."""
 
-    def __init__(self, env, rng, mean_life, detection):
+    def __init__(self, env, rng, mean_life, detection, steps):
         self.env = env
         self.rng = rng
         self.mean_life = mean_life
         self.detection = detection
-        self.result = Result()
+        self.acts = [step % STEPS in ACTIONS for step in range(steps)]
+        self.result = Result(actions=sum(self.acts))
         self.record = 0
-        self.completions = [0] * STEPS
-        self.performed = [0] * STEPS
+        self.completions = [0] * steps
+        self.performed = [0] * steps
         self.step = 0
         self.phase = ""
         self.pending = []  # (activity, seconds, tokens, step) not yet known to be kept
@@ -85,10 +86,10 @@ class Agent:
     def work(self):
         env, rng, result = self.env, self.rng, self.result
         try:
-            for step in range(self.record, STEPS):
+            for step in range(self.record, len(self.acts)):
                 self.step = step
                 self.done = self.sent = False
-                acts = self.step in ACTIONS
+                acts = self.acts[step]
                 mean = 2.640835 if acts else 3.0
                 yield from self.spend("work", rng.gamma(4, mean / 4), TOKENS)
                 if acts:
@@ -128,7 +129,7 @@ class Agent:
             if fate == "lost" and activity != "write":
                 result.lost_work_s += seconds
         self.pending.clear()
-        if self.step in ACTIONS:
+        if self.acts[self.step]:
             result.action_crashes += 1
             result.gap_crashes += self.sent
             result.gap_crashes_after_done += self.done
@@ -140,20 +141,22 @@ class Agent:
         result.makespan_s = self.env.now
         result.redone_steps = sum(max(0, n - 1) for n in self.completions)
         result.skipped_steps = sum(n == 0 for n in self.completions)
-        result.duplicate_actions = sum(max(0, self.performed[step] - 1) for step in ACTIONS)
+        result.duplicate_actions = sum(max(0, n - 1) for n in self.performed)
         result.save_time_s = sum(t for (activity, _), t in result.spent.items() if activity == "write")
         total = sum(result.spent.values()) + result.downtime_s
         assert abs(total - result.makespan_s) < 1e-6
 
 
-def simulate(n, seed, mean_life, detection=5.0):
+def simulate(n, seed, mean_life, detection=5.0, steps=STEPS):
     """Simulate n runs that crash at a constant rate."""
     results = []
     for replication in range(n):
         rng = np.random.default_rng([seed, replication])
         env = simpy.Environment()
-        agent = Agent(env, rng, mean_life, detection)
+        agent = Agent(env, rng, mean_life, detection, steps)
         env.run(until=agent.process)
-        agent.result.lost_actions = sum(agent.performed[step] == 0 for step in ACTIONS)
+        agent.result.lost_actions = sum(
+            acts and not performed for acts, performed in zip(agent.acts, agent.performed, strict=True)
+        )
         results.append(agent.result)
     return results

@@ -45,6 +45,19 @@ def _plain(value: float) -> str:
     return f"{value:,.10f}".rstrip("0").rstrip(".")
 
 
+def style(salt: str) -> dict[Any, Any]:
+    """Give the look of every figure; the salt makes names inside an SVG file the same each time."""
+    return {
+        **sns.axes_style("whitegrid"),
+        "svg.hashsalt": salt,
+        "font.size": 10,
+        "axes.spines.top": False,
+        "axes.ymargin": 0.1,
+        "axes.spines.right": False,
+        "grid.color": "#e4e4e4",
+    }
+
+
 def colours(plans: list[Plan]) -> Colours:
     """Give every strategy of a study its colour, in the order in which they first appear."""
     names = list(dict.fromkeys(name for plan in plans for name in plan.experiment.strategies))
@@ -72,16 +85,7 @@ def draw(
     target : Path
         The SVG file.
     """
-    style = {
-        **sns.axes_style("whitegrid"),
-        "svg.hashsalt": f"{plan.name}/{figure.name}",
-        "font.size": 10,
-        "axes.spines.top": False,
-        "axes.ymargin": 0.1,
-        "axes.spines.right": False,
-        "grid.color": "#e4e4e4",
-    }
-    with mpl.rc_context(style):
+    with mpl.rc_context(style(f"{plan.name}/{figure.name}")):
         panels = len(figure.y)
         width, height = ALONE_INCHES if panels == 1 else (PANEL_INCHES[0] * panels, PANEL_INCHES[1])
         canvas = Canvas(figsize=(width, height), layout="constrained")
@@ -90,7 +94,7 @@ def draw(
                 _lines(axes, plan, figure, metric, estimates, colour)
             else:
                 _bars(axes, plan, figure, metric, estimates, published, colour)
-        _legend(canvas)
+        legend(canvas)
         with replacing(target) as new:
             canvas.savefig(new, format="svg", metadata={"Date": None, "Creator": None})
 
@@ -120,7 +124,7 @@ def _lines(
     axes.set_xscale(figure.x_scale)
     axes.set_yscale(figure.y_scale)
     if figure.x_scale == "log":
-        _plain_numbers(axes.xaxis, NUMBERS)
+        plain_numbers(axes.xaxis, NUMBERS)
         swept = sorted(float(cell[figure.x] or 0) for cell in cells)
         if swept[-1] < 100 * swept[0]:
             axes.xaxis.set_major_locator(FixedLocator(swept))
@@ -128,7 +132,7 @@ def _lines(
     _name(axes, figure, metric)
     form = PERCENT if is_share(metric) else NUMBERS
     if figure.y_scale == "log":
-        _plain_numbers(axes.yaxis, form)
+        plain_numbers(axes.yaxis, form)
     else:
         axes.yaxis.set_major_formatter(form)
         axes.set_ylim(bottom=0)
@@ -179,14 +183,14 @@ def _name(axes: Axes, figure: Figure, metric: str) -> None:
     axes.set_title(fill(figure.y_label or LABELS.get(metric, metric), 34), fontsize=10, loc="left")
 
 
-def _plain_numbers(axis: Any, form: FuncFormatter) -> None:
+def plain_numbers(axis: Any, form: FuncFormatter) -> None:
     """Label a logarithmic axis at its decades, in plain numbers."""
     axis.set_major_locator(LogLocator(10, numticks=12))
     axis.set_major_formatter(form)
     axis.set_minor_locator(NullLocator())
 
 
-def _legend(canvas: Canvas) -> None:
+def legend(canvas: Canvas) -> None:
     """One legend below all panels, each entry once, what is common to all strategies last."""
     entries: dict[str, Any] = {}
     for axes in canvas.axes:

@@ -150,23 +150,37 @@ def crashes(draw: some.DrawFn) -> Any:
     weights = some.dictionaries(
         some.sampled_from(phases), some.sampled_from([0, 0.4, 1, 2.5, 1e-9]), max_size=4
     )
-    exposure = {"exposure": draw(some.one_of(some.just({}), weights))}
+    exposure = {"exposure": draw(some.one_of(some.just({}), weights, weights.map(with_a_poison_step)))}
     life = {"process": "renewal", "law": draw(laws(low=1))}
     shape = draw(some.sampled_from([0.7, 2.0]))
     aging = life | {"law": {"law": "weibull", "mean": draw(some.sampled_from([2.0, 9.0])), "shape": shape}}
-    return draw(
-        some.sampled_from(
-            [
-                {"process": "uniform_time"} | exposure,
-                life | exposure,
-                aging | {"clock": "host", "renew": "never"} | exposure,
-                aging | {"clock": "host", "renew": "never", "ages_in_downtime": True},
-                life | {"clock": "host", "ages_in_downtime": True},
-                {"process": "at", "times": draw(some.lists(some.integers(0, 25), min_size=1, max_size=8))},
-                {"process": "uniform_step", "gap_share": 0.5},
-            ]
-        )
-    )
+    once = [{"process": "uniform_time"} | exposure, {"process": "uniform_step", "gap_share": 0.5}]
+    deploys = {
+        "process": "periodic",
+        "period": draw(some.integers(3, 9)),
+        "jitter": draw(few := some.integers(0, 2)),
+    }
+    age = draw(some.sampled_from(["fresh", "equilibrium", 0.5]))
+    again = [
+        life | exposure,
+        life | {"clock": "host"} | exposure,
+        aging | {"start": age, "clock": draw(some.sampled_from(["process", "host"]))} | exposure,
+        aging | {"start": age, "clock": "host", "renew": "never"},
+        deploys,
+        deploys | {"first": draw(some.integers(0, 5)), "grace": draw(few)},
+        {"process": "bursts", "calm_mean": 20, "storm_mean": 2, "calm_lasts": 8, "storm_lasts": 4},
+        aging | {"clock": "host", "renew": "never"} | exposure,
+        aging | {"clock": "host", "renew": "never", "ages_in_downtime": True},
+        life | {"clock": "host", "ages_in_downtime": True},
+        {"process": "at", "times": draw(some.lists(some.integers(0, 25), min_size=1, max_size=8))},
+    ]
+    several = draw(some.lists(some.sampled_from(again), min_size=2, max_size=3))
+    named = [source | {"cause": f"cause {k}"} for k, source in enumerate(several)]
+    return draw(some.sampled_from([*once, *again, {"process": "any_of", "of": named}]))
+
+
+def with_a_poison_step(weights: dict[str, Any]) -> dict[str, Any]:
+    return weights | {"steps": {"0": 3.0, "2": 0.0}}
 
 
 @some.composite

@@ -20,7 +20,7 @@ from test_agree import scenarios
 import sim
 from sim import Scenario, conditional, theory, timeline
 from sim.conditional import CORRECTION, COUNTS, SHARES, control, some, value
-from sim.crashes import Plan, UniformTime
+from sim.crashes import Plan, Source, UniformTime
 from sim.estimate import estimate
 from sim.program import unfold
 from sim.simulation import blocks, simulate_block
@@ -59,7 +59,7 @@ def check_verdicts(scenario: Scenario, block: int) -> None:
     runs = timetable(scenario, 64, block)
     pieces = conditional.cut(runs)
     outcomes = timeline.simulate(runs, runs.plan())
-    crash = next(runs.plan().rows)
+    crash = next(runs.plan().sources[0].rows)
     piece = (pieces.exposure[1:] <= crash).sum(axis=0)
     struck = np.flatnonzero(piece < len(pieces.begin))
     assert set(struck) == set(np.flatnonzero(outcomes["crashes"]))
@@ -91,7 +91,7 @@ def test_the_mean_over_crashes_on_every_tick_is_what_is_expected(strategy: str) 
     length = runs.marks.makespan
     by_tick = []
     for tick in range(length.max()):
-        plan = Plan(chain([np.full(16, tick)], repeat(np.full(16, NEVER))))
+        plan = Plan((Source(chain([np.full(16, tick)], repeat(np.full(16, NEVER)))),))
         by_tick.append(timeline.simulate(runs, plan))
     found = values(scenario, 16)
     for name in COUNTS:
@@ -122,7 +122,7 @@ def test_a_first_crash_is_made_to_come_within_the_run_and_no_other_is_moved(law:
     )
     runs = timetable(scenario)
     probability = values(scenario)[CORRECTION]
-    free, made = runs.plan().rows, runs.plan(within=probability).rows
+    free, made = (plan.sources[0].rows for plan in (runs.plan(), runs.plan(within=probability)))
     first = next(free) if not clock else np.array(next(free))
     natural = stats.binomtest(int((first < runs.marks.makespan).sum()), BLOCK, probability.mean())
     assert natural.pvalue > 1e-6

@@ -60,11 +60,11 @@ def process(**table: Any) -> CrashProcess:
 def rows(crash: CrashProcess, count: int, n: int = N) -> NDArray[np.int64]:
     """The first rows of plans of n replications with the marks told above, shape (count, n)."""
     blocks = [crash.plan(Streams(24, block), told(BLOCK)) for block in range(n // BLOCK)]
-    return np.concatenate([list(islice(plan.rows, count)) for plan in blocks], axis=1)
+    return np.concatenate([list(islice(plan.sources[0].rows, count)) for plan in blocks], axis=1)
 
 
 def wall(crash: CrashProcess) -> bool:
-    return crash.plan(Streams(24, 0), told(BLOCK)).wall
+    return crash.plan(Streams(24, 0), told(BLOCK)).sources[0].clock == "wall"
 
 
 def follows(sample: NDArray[Any], law: Any) -> bool:
@@ -108,7 +108,7 @@ def test_uniform_time_is_uniform_in_exposure_and_comes_once() -> None:
 def test_uniform_time_falls_within_each_run_s_own_exposure() -> None:
     exposure = np.arange(1, BLOCK + 1)  # so short that every tick counts
     plan = process(process="uniform_time").plan(Streams(24, 0), replace(told(BLOCK), exposure=exposure))
-    first = next(plan.rows)
+    first = next(plan.sources[0].rows)
     assert np.all((first >= 0) & (first < exposure))
     assert np.any(first == exposure - 1)
 
@@ -178,7 +178,7 @@ def test_uniform_step_without_or_with_nothing_but_a_gap() -> None:
 def test_uniform_step_lands_at_done_where_the_save_comes_first() -> None:
     marks = told(BLOCK)
     before = replace(marks, durable=marks.sent)  # saved at the instant at which it is sent
-    first = next(process(process="uniform_step", gap_share=1).plan(Streams(24, 0), before).rows)
+    first = next(process(process="uniform_step", gap_share=1).plan(Streams(24, 0), before).sources[0].rows)
     on_actions = first[(first > 10 * SECOND) & (first <= 40 * SECOND)]
     assert set(on_actions.tolist()) == {25 * SECOND, 40 * SECOND}
 
@@ -291,7 +291,7 @@ def planned(strategy: dict[str, Any], crash: dict[str, Any]) -> tuple[Iterator[N
     )
     program, draws = unfold(scenario), Streams(24, 0)
     marks = crash_free(program, draws, program.draw_acts(draws))
-    return scenario.crash.plan(draws, marks).rows, marks
+    return scenario.crash.plan(draws, marks).sources[0].rows, marks
 
 
 @pytest.mark.parametrize(

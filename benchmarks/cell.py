@@ -1,0 +1,24 @@
+"""Cells of a study; as a program, ``python -m benchmarks.cell 50000``, one cell with so many replications."""
+
+import sys
+from dataclasses import replace
+
+from benchmarks.scenarios import ROOT, SEED
+from sim.study.config import Plan, load
+from sim.study.running import run
+
+
+def plan() -> Plan:
+    """Read a shipped experiment: seven crash rates, three strategies."""
+    return load(ROOT / "experiments" / "crash-rate.toml", ROOT)
+
+
+def simulate(some: Plan, replications: int, jobs: int) -> None:
+    """Simulate all cells of a plan."""
+    run(some, [replications] * len(some.cells), SEED, jobs, lambda cells, runs: None)
+
+
+if __name__ == "__main__":
+    whole = plan()
+    middle = whole.cells[len(whole.cells) // 2]
+    simulate(replace(whole, cells=[middle]), int(sys.argv[1]), jobs=1)
