@@ -275,7 +275,7 @@ class Tail:
         hazard = np.asarray(self._hazard(times))
         times, hazard = times[np.isfinite(hazard)], hazard[np.isfinite(hazard)]
         self.bounded = np.isfinite(end)
-        beyond = 0.0
+        self._last = beyond = 0.0
         if self.bounded:
             times, hazard = np.append(times, end), np.append(hazard, np.inf)
         self._times, self._hazards = times, hazard
@@ -285,8 +285,8 @@ class Tail:
         endless = False
         if not self.bounded:
             endless, beyond = _beyond(hazard, piece)
-            exactly = float(self._far(times[-1], hazard[-1]))
-            beyond = exactly if np.isfinite(exactly) else beyond
+            self._last = beyond
+            self._last = beyond = float(self._far(times[-1], hazard[-1]))
         residual = np.empty_like(times)
         residual[-1] = left = beyond
         kept = np.exp(-np.diff(hazard))
@@ -365,9 +365,11 @@ class Tail:
         """∫ (H⁻¹(H(age) + y) - age) e⁻ʸ dy by the trapezoid rule in log y."""
         s = np.linspace(-36, 6, 337)
         y = np.exp(s)
-        with np.errstate(under="ignore", invalid="ignore"):
+        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
             left = self._inverse(hazard[..., None] + y) - age[..., None]
-            return np.asarray(np.sum(left * np.exp(s - y), axis=-1) * (s[1] - s[0]))
+            mean = np.sum(left * np.exp(s - y), axis=-1) * (s[1] - s[0])
+        # Where the times to come are no floats any more, the last that was known stands in.
+        return np.where(np.isfinite(mean), mean, self._last)
 
 
 def _beyond(hazard: Floats, piece: Floats) -> tuple[bool, float]:

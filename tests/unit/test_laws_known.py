@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import ValidationError
 from scipy import integrate, special
 
+from sim.contract import findings
 from sim.laws import (
     Aged,
     Bathtub,
@@ -420,3 +421,30 @@ def test_laws_of_scipy_beyond_all_probabilities() -> None:
     np.testing.assert_allclose(lived.inverse_hazard(h), 10 * h ** (1 / 0.7), rtol=1e-11)
     assert float(lived.inverse_hazard(3000.0)) == lived.inverse_hazard(h)[2]
     assert lived.inverse_hazard(np.inf) == np.inf
+
+
+WEIBULL = Weibull(mean=5.0, shape=0.7)
+
+
+@pytest.mark.parametrize(
+    "lived",
+    [
+        Gamma(mean=3.0, shape=0.02),
+        Gamma(mean=3.0, shape=1e6),
+        Hyperexponential(mean=3.0, squared_cv=1.0001),
+        Hyperexponential(mean=3.0, squared_cv=1e6),
+        Bathtub(infancy=1e6, infancy_shape=0.1, chance=10.0, wear=5.0, wear_shape=50.0),
+        Preemptible(share=0.5, early=1e-3, late=1.0, deadline=1e5),
+        Preemptible(share=0.45, early=100.0, late=0.01, deadline=100.0),
+        Truncated(of=WEIBULL, above=5000.0),
+        Truncated(of=WEIBULL, above=1.0, below=1.001),
+        Aged(of=WEIBULL, age=5000.0),
+        Equilibrium(of=Lomax(c=1.1)),
+        Equilibrium(of=Preemptible()),
+        Equilibrium(of=Hyperexponential(mean=3.0, squared_cv=30.0)),
+        Equilibrium(of=Aged(of=Lognormal(median=1.0, sigma=2.0), age=3.0)),
+    ],
+    ids=str,
+)
+def test_extreme_parameters_keep_the_contract(lived: Law) -> None:
+    assert [str(finding) for finding in findings(lived)] == []
