@@ -14,11 +14,12 @@ from math import nan
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
-from sim.laws import AnyLaw, Equilibrium, Floats
+from sim.laws import AnyLaw, Equilibrium, Floats, Scaled, file_of, read_times
 from sim.ticks import NEVER, PER_SECOND, Ticks, to_tick, to_ticks
 from sim.validation import (
+    Key,
     Mistake,
     Model,
     NonNegative,
@@ -107,6 +108,8 @@ class CrashProcess(Model, ABC):
 
     exposure: Exposure = Exposure()
     cause: str = Field(default="", description="name of the cause; that of the process if absent")
+    title: str = ""
+    source: str = Field(default="", description="where the figures come from")
 
     @property
     def rate_per_s(self) -> float:
@@ -145,6 +148,10 @@ class CrashProcess(Model, ABC):
             None for a process that draws its first crash in another way than from one such law.
         """
         return None
+
+    def exposures(self) -> Iterator[tuple[Key, Exposure]]:
+        """Give the exposure of each source, and where it stands."""
+        yield (), self.exposure
 
     def one(self, rows: Iterator[Ticks], clock: Clock = "attempt") -> Plan:
         """Make a plan of one source with this process's exposure and cause."""
@@ -262,6 +269,21 @@ class UniformStep(CrashProcess):
         self.refuse_exposure("the step is chosen, not the instant")
 
 
+class Match(Model):
+    """What a law is scaled to, so that a heavier tail is not mixed up with more crashes."""
+
+    by: Literal["mtbf", "p_crash"] = Field(
+        description="mtbf: mean time between crashes, s; p_crash: chance of a crash in the mean time of a "
+        "run without crashes and saves"
+    )
+    value: Positive = Field(description="seconds, or a chance below 1")
+
+    def model_post_init(self, _: Any) -> None:
+        """Refuse a chance that is none."""
+        if self.by == "p_crash" and self.value >= 1:
+            raise problem("must be below 1.", ("value",), self.value)
+
+
 @process("renewal")
 class Renewal(CrashProcess):
     """Lifetimes of a law, one after the other, as often as they come.
@@ -280,6 +302,18 @@ class Renewal(CrashProcess):
         "worker or host met at a random time",
     )
     ages_in_downtime: bool = Field(default=False, strict=True)
+    match: Match | None = Field(default=None, description="what the law is scaled to")
+
+    def matched(self, run_s: float) -> "Renewal":
+        """Scale the law to what it shall match, in a run that takes so long on average, in s."""
+        if self.match is None:
+            return self
+        if self.match.by == "mtbf":
+            by = self.match.value / self.law.mean_s
+        else:
+            first = Equilibrium(of=self.law) if self.start == "equilibrium" else self.law
+            by = run_s / float(first.quantile(self.match.value))
+        return self.model_copy(update={"law": Scaled(of=self.law, by=by), "match": None})
 
     @property
     def rate_per_s(self) -> float:  # noqa: D102
@@ -347,6 +381,12 @@ class Renewal(CrashProcess):
                 "is bounded: a host that is never renewed outlives it and then dies at once, ever after.",
                 ("law",),
             )
+        if self.match and self.match.by == "mtbf" and not np.isfinite(self.law.mean_s):
+            raise problem("has no mean that could be matched.", ("law",))
+        if self.match and not isinstance(self.start, str):
+            raise problem('goes with start = "fresh" or "equilibrium", not an age.', ("match",))
+        if self.start == "equilibrium" and not np.isfinite(self.law.mean_s):
+            raise problem("has no mean, so there is no equilibrium.", ("law",))
         if self.ages_in_downtime and not self.law.mean_s > 0:
             raise problem("must have a mean above 0 on the wall clock.", ("law",))
         if self.ages_in_downtime:
@@ -387,6 +427,53 @@ class Periodic(CrashProcess):
         self.refuse_exposure("stops come on the wall clock")
         if self.jitter > self.period:
             raise problem(f"must be at most the period ({self.period:g}).", ("jitter",), self.jitter)
+
+
+@process("schedule")
+class Schedule(CrashProcess):
+    """Crashes at the instants of a file, such as last month's incidents, on the wall clock."""
+
+    file: str = Field(min_length=1, description="CSV file in experiments/ with a column seconds")
+    length: Positive | None = Field(
+        default=None, description="length of the schedule, s; to its last crash if absent"
+    )
+    start: Literal["begin", "random"] = Field(
+        default="begin",
+        description="where in the schedule a run begins: at its begin, or anywhere, and then it goes round",
+    )
+    times: tuple[NonNegative, ...] = Field(default=(), description="filled in from the file")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or not isinstance(data.get("file"), str) or data.get("times"):
+            return data
+        times, _ = read_times(file_of(data["file"]))
+        return data | {"times": tuple(sorted(times))}
+
+    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
+        return self.one(self._instants(draws), "wall")
+
+    def _instants(self, draws: "Streams") -> Iterator[Ticks]:
+        times = np.array(self.times)
+        if self.start == "begin":
+            yield from _then_never(*(np.full(draws.size, instant) for instant in to_ticks(times)))
+        length = self.length or self.times[-1]
+        begin = draws.uniforms("crash", "begin") * length
+        passed = np.searchsorted(times, begin)
+        for k in count():
+            rounds, place = np.divmod(passed + k, len(times))
+            yield to_ticks(times[place] + rounds * length - begin)
+
+    def model_post_init(self, _: Any) -> None:
+        """Refuse an exposure, an empty file, and crashes beyond the end."""
+        self.refuse_exposure("the instants are fixed")
+        if not self.times:
+            raise problem("has no times.", ("file",), self.file)
+        if self.length is not None and self.length < self.times[-1]:
+            raise problem(f"must be at least the last time ({self.times[-1]:g}).", ("length",), self.length)
+        if self.start == "random" and not (self.length or self.times[-1]) > 0:
+            raise problem("must have a time above 0 to begin anywhere.", ("file",), self.file)
 
 
 @process("bursts")
@@ -458,6 +545,10 @@ class AnyOf(CrashProcess):
                 for source in plan.sources
             )
         )
+
+    def exposures(self) -> Iterator[tuple[Key, Exposure]]:  # noqa: D102
+        for index, crash in enumerate(self.of):
+            yield ("of", index), crash.exposure
 
     @property
     def causes(self) -> list[str]:

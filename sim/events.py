@@ -323,6 +323,8 @@ class Run:
         self.begun = [0] * len(block.program.phases)
         self.attempts = 0
         self.silent_since = 0
+        self.awake_since = 0
+        self.crashes_in_a_row = 0
         self.down = 0
         self.finished = False
         self.given_up = False
@@ -347,6 +349,7 @@ class Run:
     def start_worker(self) -> None:
         """The supervisor starts a worker, and listens to its heartbeats."""
         self.attempts += 1
+        self.awake_since = self.env.now
         self.worker = self.env.process(self.work())
         self.worker.callbacks.append(self.hear_silence)
 
@@ -356,7 +359,7 @@ class Run:
         if self.finished or self.given_up or self.attempts == self.scenario.limits.attempts:
             self.makespan = self.env.now
             return
-        pause = self.downtime("detection") + self.downtime("restart")
+        pause = self.downtime("detection") + self.downtime("restart") + self.backoff()
         Timeout(self.env, pause).callbacks.append(self.start_again)
 
     def start_again(self, _: Event) -> None:
@@ -375,6 +378,16 @@ class Run:
         else:
             self.down += self.env.now - self.silent_since
             self.makespan = self.env.now
+
+    def backoff(self) -> int:
+        """How long to wait besides, after so many crashes in a row. Ticks."""
+        backoff = self.scenario.downtime.backoff
+        if backoff is None:
+            return 0
+        if self.env.now - self.awake_since >= to_tick(backoff.reset_after):
+            self.crashes_in_a_row = 0
+        self.crashes_in_a_row += 1
+        return to_tick(backoff.wait_s(self.crashes_in_a_row))
 
     def downtime(self, part: str) -> int:
         """Length of a part of this attempt's downtime: detection, restart or load."""

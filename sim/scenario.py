@@ -1,11 +1,11 @@
 """The frozen, validated input of one simulation."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
-from sim.crashes import AnyCrash, NoCrash
+from sim.crashes import AnyCrash, NoCrash, Renewal
 from sim.services import Downtime, Receiver, Store
 from sim.strategy import Strategy
 from sim.ticks import PER_SECOND
@@ -36,6 +36,17 @@ class Scenario(Model):
         description="whether a step that is executed again takes the same time again",
     )
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _match(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Scale the law of crashes to what it shall match, which takes the workload."""
+        scenario = handler(data)
+        crash = scenario.crash
+        if not isinstance(crash, Renewal) or crash.match is None:
+            return scenario
+        run_s = scenario.workload.mean_s(scenario.receiver)
+        return scenario.model_copy(update={"crash": crash.matched(run_s)})
+
     def model_post_init(self, _: Any) -> None:
         """Refuse what does not go together."""
         found = list(self._mistakes())
@@ -48,6 +59,10 @@ class Scenario(Model):
             if step not in names and step not in range(1, len(names) + 1):
                 hint = f"{allowed_instead(step, names)} Or a number from 1 to {len(names)}."
                 yield ("strategy", "steps", index), f"{step!r} is no step of the workload; {hint}", step
+        for at, exposure in self.crash.exposures():
+            for name in set(exposure.steps) - set(names):
+                sentence = f"{name!r} is no step of the workload; {allowed_instead(name, names)}"
+                yield ("crash", *at, "exposure", "steps", name), sentence, name
         limit = self.limits.makespan
         if limit is not None and limit * PER_SECOND < 1:
             yield ("limits", "makespan"), "must be at least a nanosecond.", limit

@@ -22,7 +22,7 @@ from sim.outcomes import OUTCOMES, by_cause
 from sim.program import CALL, LANE, SAVE, Phase, Program
 from sim.schedule import Walk, exposed, first_times, marks, source_weights, unbroken, walk
 from sim.streams import Key, Streams
-from sim.ticks import NEVER, Ticks, later, to_seconds, to_tick
+from sim.ticks import NEVER, Ticks, later, to_seconds, to_tick, to_ticks
 
 Bools = NDArray[np.bool_]
 Numbers = NDArray[np.signedinteger]
@@ -316,6 +316,8 @@ class Block:
         When their next attempt begins, in ticks.
     record, reached : ndarray of int, shape (runs,)
         The phase at which it resumes, and the furthest one at which one of them was cut short.
+    in_a_row : ndarray of int, shape (runs,)
+        Crashes since a worker lived long enough to end a back-off.
     times, begun : ndarray of int, shape (drawn, runs)
         How long each of `Program.drawn` takes when it next begins, in ticks; how often it begins again.
     taken : ndarray of bool, shape (drawn, runs or 1)
@@ -343,6 +345,7 @@ class Block:
         self.now = np.zeros(runs, np.int64)
         self.record = np.zeros(runs, np.int32)
         self.reached = np.zeros(runs, np.int32)
+        self.in_a_row = np.zeros(runs, np.int32)
         self.times = timetable.times.copy()
         self.taken = timetable.taken
         self.begun = np.zeros(self.times.shape, np.int32)
@@ -469,6 +472,7 @@ class Block:
         wakes = attempts.ended.copy()
         for part in ("detection", "restart"):
             wakes[dead] = later(wakes[dead], self.downtime(part, dead))
+        wakes[dead] = later(wakes[dead], self.backoff(dead, attempts.ended))
         over = np.minimum(wakes, self.limit)
         self.total["downtime_s"][self.run] += over - attempts.ended
         self.total["makespan_s"][self.run] = over
@@ -480,10 +484,20 @@ class Block:
         self.reached = np.maximum(self.reached, attempts.at)
         stay = np.flatnonzero(stays)
         if stay.size < self.run.size:
-            for name in ("run", "now", "record", "reached", "times", "begun", "performed"):
+            for name in ("run", "now", "record", "reached", "in_a_row", "times", "begun", "performed"):
                 setattr(self, name, np.take(getattr(self, name), stay, axis=-1))
             if self.taken.shape[1] > 1:
                 self.taken = self.taken[:, stay]
+
+    def backoff(self, which: Numbers, ended: Ticks) -> Ticks:
+        """How long some runs wait besides, after so many crashes in a row, in ticks."""
+        backoff = self.program.scenario.downtime.backoff
+        if backoff is None or not which.size:
+            return np.zeros(which.size, np.int64)
+        lived = ended[which] - self.now[which]
+        self.in_a_row[which] = np.where(lived >= to_tick(backoff.reset_after), 1, self.in_a_row[which] + 1)
+        crashes, place = np.unique(self.in_a_row[which], return_inverse=True)
+        return to_ticks([backoff.wait_s(int(k)) for k in crashes])[place]
 
     def downtime(self, part: str, which: Numbers) -> Ticks:
         """Length of a part of the downtime of some runs, in ticks: detection, restart or load."""

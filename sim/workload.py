@@ -6,6 +6,7 @@ from pydantic import Field, ModelWrapValidatorHandler, model_validator
 from pydantic_core import ValidationError
 
 from sim.laws import AnyLaw
+from sim.services import Receiver
 from sim.validation import Key, Model, NonNegative, Positive, Probability, problem, problems
 
 
@@ -77,6 +78,17 @@ class Workload(Model):
             raise problems(
                 cls.__name__, [(key, text, value) for (key, text), value in found.items()]
             ) from None
+
+    def mean_s(self, receiver: Receiver) -> float:
+        """Mean time of a run without crashes and saves, in s, infinite if a step's is."""
+        called = receiver.prepare.mean_s + receiver.request.mean_s
+        total = 0.0
+        for step in self.steps:
+            tool = step.tool.mean_s if step.tool else 0.0
+            answer = step.tool or receiver.response
+            total += step.work.mean_s * self.work_scale
+            total += step.acts * (called + answer.mean_s) + (1 - step.acts) * tool
+        return total
 
     def model_post_init(self, _: Any) -> None:
         """Refuse no step, and two of one name: strategies and reports refer to steps by name."""

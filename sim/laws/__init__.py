@@ -12,7 +12,7 @@ from sim.laws.base import LAWS, Floats, Law, law
 from sim.laws.by_name import ScipyLaw
 from sim.laws.closed import Constant, Exponential, Lognormal, Lomax, Uniform, Weibull
 from sim.laws.composed import Mixture, Part, Scaled, Shifted, Truncated
-from sim.laws.empirical import Empirical, files_in
+from sim.laws.empirical import Empirical, file_of, files_in, read_times
 from sim.laws.gamma import Gamma
 from sim.laws.parsing import AnyLaw, parse_law
 from sim.laws.residual import Aged, Equilibrium
@@ -42,7 +42,9 @@ __all__ = [
     "Truncated",
     "Uniform",
     "Weibull",
+    "file_of",
     "files_in",
     "law",
     "parse_law",
+    "read_times",
 ]

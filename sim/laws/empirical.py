@@ -31,6 +31,11 @@ def files_in(folder: Path) -> Iterator[None]:
         _folder.reset(token)
 
 
+def file_of(name: str) -> Path:
+    """Give the path of a file that is named from the folder of `files_in`."""
+    return _folder.get() / name
+
+
 def read_times(file: Path) -> tuple[list[float], list[bool]]:
     """Read a CSV file of times: its first column or the one called seconds, and the one called censored.
 
@@ -130,7 +135,7 @@ class Empirical(Law):
         if "times" in given or "censored" in given:
             wrong = "times" if "times" in given else "censored"
             raise problem("say either file or times, not both.", (wrong,), given[wrong])
-        file = _folder.get() / given["file"]
+        file = file_of(given["file"])
         try:
             status = file.stat()
             times, censored = _read_once(file, status.st_mtime_ns, status.st_size)

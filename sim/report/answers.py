@@ -97,6 +97,7 @@ class Answers:
             published=self.published.to_dict("records"),
             est=self.est,
             span=self.span,
+            ratio=self.ratio,
             swept=self.swept,
             ends=self.ends,
             crossing=self.crossing,
@@ -124,11 +125,19 @@ class Answers:
         return Number(metric, row["estimate"], row["low"], row["high"], row["exact"])
 
     def along(
-        self, metric: str, strategy: str | None, axis: str, exact: bool = False
+        self,
+        metric: str,
+        strategy: str | None,
+        axis: str,
+        exact: bool = False,
+        where: dict[str, Factor] | None = None,
     ) -> list[tuple[Factor, Number]]:
-        """Estimates along a swept axis, in the cells of its sweeps; or exact values where they are known."""
+        """Estimates along a swept axis, in the cells of its sweeps; or exact values where they are known.
+
+        Other axes of a sweep stand at their first value, or at what `where` says.
+        """
         found = []
-        for cell in swept_along(self.plan, axis):
+        for cell in swept_along(self.plan, axis, where):
             row = self.rows(metric, strategy, cell).iloc[0]
             value = Number(metric, row["estimate"], row["low"], row["high"], row["exact"])
             if exact and not isnan(value.exact):
@@ -136,9 +145,24 @@ class Answers:
             found.append((cell[axis], value))
         return found
 
-    def span(self, metric: str, strategy: str | None = None, *, along: str, exact: bool = False) -> str:
+    def ratio(
+        self, metric: str, strategy: str | None = None, *, along: str, where: dict[str, Factor] | None = None
+    ) -> str:
+        """How many times the least estimate along an axis the greatest is."""
+        values = [value.value for _, value in self.along(metric, strategy, along, where=where)]
+        return number(max(values) / min(values), 2) if min(values) > 0 else "infinitely many"
+
+    def span(
+        self,
+        metric: str,
+        strategy: str | None = None,
+        *,
+        along: str,
+        exact: bool = False,
+        where: dict[str, Factor] | None = None,
+    ) -> str:
         """Least and greatest estimate along an axis; of exact values where known, if asked for."""
-        values = [value.value for _, value in self.along(metric, strategy, along, exact)]
+        values = [value.value for _, value in self.along(metric, strategy, along, exact, where)]
         return f"{_written(metric, min(values))} to {_written(metric, max(values))}"
 
     def swept(self, axis: str) -> str:
@@ -214,13 +238,15 @@ def crossing(line: list[tuple[float, float]], level: float) -> float | None:
     return None
 
 
-def swept_along(plan: Plan, axis: str) -> list[dict[str, Factor]]:
-    """Cells of the sweeps that have the axis, their other axes at the first value, in order."""
+def swept_along(plan: Plan, axis: str, where: dict[str, Factor] | None = None) -> list[dict[str, Factor]]:
+    """Cells of the sweeps that have the axis, in order; other axes at their first or as `where` says."""
     cells: list[dict[str, Factor]] = []
     for axes, made in plan.sweeps:
         if axis in axes:
-            others = [key for key in axes if key != axis]
-            cells += [cell for cell in made if all(cell[key] == made[0][key] for key in others)]
+            others = {key: made[0][key] for key in axes if key != axis} | (where or {})
+            cells += [cell for cell in made if all(cell[key] == value for key, value in others.items())]
+    if not cells and where:
+        raise ValueError(f"{axis!r} is not swept where {where}.")
     if not cells:
         raise ValueError(f"{axis!r} is not swept; {allowed_instead(axis, plan.base)}")
     return cells

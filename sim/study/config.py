@@ -5,7 +5,7 @@ a file at once, and nothing is run.
 """
 
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,10 +17,12 @@ from jinja2 import Environment, TemplateSyntaxError
 from pydantic import Field, field_validator
 from pydantic_core import ValidationError
 
+from sim.crashes import PROCESSES, parse_process
 from sim.estimate import METRICS
 from sim.laws import files_in
 from sim.program import unfold
 from sim.scenario import Scenario
+from sim.services import Downtime
 from sim.simulation import Engine, choose
 from sim.study.errors import InputError, Problem
 from sim.study.files import EXPERIMENTS
@@ -302,12 +304,12 @@ def _cells(
         if identity in cells:
             continue
         here = deepcopy(scenario)
-        if "workload" in values:
-            here = _with_presets(here | {"workload": values["workload"]}, project, shown)
+        named = {key: value for key, value in values.items() if key in PRESETS}
+        here = _with_presets(here | named, project, shown)
         problems = [
             Problem(shown, _dotted((*place, key)), wrong)
             for key, value in values.items()
-            if key != "workload" and (wrong := _set(here, key, value))
+            if key not in PRESETS and (wrong := _set(here, key, value))
         ]
         scenarios = {}
         for name, strategy in experiment.strategies.items():
@@ -348,23 +350,37 @@ def _origin(at: Key, strategy: str, place: Key, values: dict[str, Any]) -> str:
 
 
 def _with_presets(scenario: dict[str, Any], project: Path, shown: str) -> dict[str, Any]:
-    """Put a workload's file in the place of its name."""
-    name = scenario.get("workload")
-    if not isinstance(name, str):
-        return dict(scenario)
-    folder = project / "experiments" / "workloads"
-    if not (folder / f"{name}.toml").is_file():
-        known = sorted(file.stem for file in folder.glob("*.toml"))
-        sentence = f"{name!r} is no workload; {allowed_instead(name, known)}"
-        raise InputError([Problem(shown, "scenario.workload", sentence)])
-    preset = f"experiments/workloads/{name}.toml"
-    data = read_toml(project / preset, preset)
-    try:
-        Workload.model_validate(data)
-    except ValidationError as error:
-        raise InputError([Problem(preset, _dotted(e["loc"]), e["msg"]) for e in error.errors()]) from None
-    return scenario | {"workload": data}
+    """Put the files of a workload, a crash process and a downtime in the place of their names."""
+    scenario = dict(scenario)
+    for key, (folder, check) in PRESETS.items():
+        name = scenario.get(key)
+        if isinstance(name, str) and not (key == "crash" and name in PROCESSES):
+            scenario[key] = _preset(key, name, project / EXPERIMENTS / folder, check, shown)
+    return scenario
 
+
+def _preset(key: str, name: str, folder: Path, check: Callable[[Any], Any], shown: str) -> dict[str, Any]:
+    """Read and check a preset by its name."""
+    known = sorted(file.stem for file in folder.glob("*.toml"))
+    if name not in known:
+        allowed = [*known, *PROCESSES] if key == "crash" else known
+        sentence = f"{name!r} is no {key}; {allowed_instead(name, allowed)}"
+        raise InputError([Problem(shown, f"scenario.{key}", sentence)])
+    file = f"{EXPERIMENTS}/{folder.name}/{name}.toml"
+    data = read_toml(folder / f"{name}.toml", file)
+    try:
+        check(data)
+    except ValidationError as error:
+        raise InputError([Problem(file, _dotted(e["loc"]), e["msg"]) for e in error.errors()]) from None
+    return data
+
+
+PRESETS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "workload": ("workloads", Workload.model_validate),
+    "crash": ("crashes", parse_process),
+    "downtime": ("downtimes", Downtime.model_validate),
+}
+"""Parts of a scenario that may be named: their folder in experiments/, and what checks a file of it."""
 
 TOGETHER = " & "
 """Joins keys of one axis that take each value together."""

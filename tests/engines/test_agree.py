@@ -180,7 +180,10 @@ def crashes(draw: some.DrawFn) -> Any:
 
 
 def with_a_poison_step(weights: dict[str, Any]) -> dict[str, Any]:
-    return weights | {"steps": {"0": 3.0, "2": 0.0}}
+    return weights | {"steps": {"0": 3.0}}
+
+
+BACKOFF = {"backoff": {"first": 1, "most": 3, "reset_after": 4}}
 
 
 @some.composite
@@ -199,7 +202,7 @@ def scenarios(draw: some.DrawFn) -> Scenario:
             "crash": draw(crashes()),
             "store": services("write", "ack"),
             "receiver": services("prepare", "request", "response", "query", "lag"),
-            "downtime": services("detection", "restart", "load"),
+            "downtime": services("detection", "restart", "load") | draw(some.sampled_from([{}, {}, BACKOFF])),
             "limits": limits,
             "frozen": draw(some.booleans()),
         }

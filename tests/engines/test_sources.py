@@ -3,6 +3,7 @@
 What is said of a run is worked out by hand from constant times; what is said of many follows from the law.
 """
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,10 @@ from scipy import stats
 
 from sim import Scenario, simulate
 from sim.crashes import parse_process
+from sim.laws import files_in
+from sim.services import Receiver
 from sim.streams import BLOCK, Streams
+from sim.workload import Workload
 
 # Four steps of 10 s, saved after each in no time; a crash costs 5 s of detection.
 PARTS: dict[str, Any] = {
@@ -196,3 +200,96 @@ def test_a_poison_step_is_struck_as_its_weight_says() -> None:
     frame = simulate(Scenario.model_validate(PARTS | {"crash": crash}), 2 * BLOCK, 24)
     assert abs(frame["crashes"].mean() - np.expm1(1)) < 5 * frame["crashes"].sem()
     assert (frame["redone_steps"] == 0).all()
+
+
+# ------------------------------------------------------------------------------ schedules, back-off, matching
+
+
+def test_a_schedule_strikes_at_the_instants_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "incidents.csv").write_text("seconds\n32\n4\n")
+    with files_in(tmp_path):
+        crash = {"process": "schedule", "file": "incidents.csv"}
+        frame = runs(crash)
+        # 4 s of a are lost; work goes on at 9, and at 32 3 s of c are.
+        assert frame["lost_work_s"].tolist() == [7.0]
+        anywhere = parse_process(crash | {"start": "random", "length": 40.0})
+    rows = anywhere.plan(Streams(24, 0), None).sources[0].rows
+    instants = np.array([next(rows) for _ in range(4)]) / 1e9
+    assert (instants >= 0).all()
+    gaps = np.diff(instants, axis=0)
+    assert np.isin(gaps.round(6), [28.0, 12.0]).all()
+    assert (
+        stats.kstest(instants[0], "uniform", args=(0, 28)).pvalue < 1e-6
+    )  # the next crash is within 12 s for some
+    assert abs(instants[0].mean() - (12 * 6 + 28 * 14) / 40) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "told"),
+    [
+        ("seconds\nsoon\n", {}, "soon"),
+        ("seconds\n", {}, "no times"),
+        ("seconds\n5\n", {"length": 4.0}, "at least the last time"),
+    ],
+)
+def test_a_schedule_that_makes_no_sense(tmp_path: Path, text: str, more: Any, told: str) -> None:
+    (tmp_path / "incidents.csv").write_text(text)
+    with files_in(tmp_path), pytest.raises(ValueError, match=told):
+        parse_process({"process": "schedule", "file": "incidents.csv"} | more)
+
+
+def test_waits_grow_with_each_crash_until_a_worker_lives_long_enough() -> None:
+    # Crashes at 1, 2, ... find a worker after 0, 10, 20, 20 s of waiting; the fourth worker lives 15 s.
+    backoff = {"first": 10.0, "factor": 2.0, "most": 20.0, "reset_after": 15.0}
+    downtime = {"detection": 0.0, "backoff": backoff}
+    frame = runs({"process": "at", "times": [1, 2, 13, 48]}, downtime=downtime)
+    # After 48 the worker has lived 15 s, so the row is over; b, which it had begun, c and d are left.
+    assert frame["downtime_s"].tolist() == [0 + 10 + 20 + 0]
+    assert frame["makespan_s"].tolist() == [48 + 30.0]
+
+
+@pytest.mark.parametrize("start", ["fresh", "equilibrium"])
+def test_a_law_is_scaled_to_the_chance_of_a_crash_within_a_run(start: str) -> None:
+    law = {"law": "weibull", "mean": 1000.0, "shape": 0.6}
+    match = {"by": "p_crash", "value": 0.2}
+    crash = {"process": "renewal", "clock": "host", "law": law, "start": start, "match": match}
+    scenario = Scenario.model_validate(PARTS | {"crash": crash, "strategy": {"protocol": "restart"}})
+    frame = simulate(scenario, BLOCK, 24)
+    assert stats.binomtest(int((frame["crashes"] > 0).sum()), BLOCK, 0.2).pvalue > 1e-6
+
+
+def test_a_law_is_scaled_to_a_mean_time_between_crashes() -> None:
+    law = {"law": "gamma", "mean": 7.0, "shape": 0.5}
+    crash = {"process": "renewal", "law": law, "match": {"by": "mtbf", "value": 300.0}}
+    scenario = Scenario.model_validate(PARTS | {"crash": crash})
+    assert scenario.crash.rate_per_s == pytest.approx(1 / 300)
+
+
+def test_a_run_is_as_long_as_its_steps_and_calls_are_on_average() -> None:
+    steps = [
+        {"name": "a", "work": {"law": "exponential", "mean": 4.0}, "tool": 2.0},
+        {"name": "b", "work": 1.0, "action": {"probability": 0.5}},
+        {"name": "c", "work": 1.0, "action": {}, "tool": 3.0},
+    ]
+    workload = Workload.model_validate({"steps": steps, "work_scale": 2.0})
+    receiver = Receiver.model_validate({"prepare": 0.1, "request": 0.2, "response": 0.7})
+    assert workload.mean_s(receiver) == pytest.approx(2 * (4 + 1 + 1) + 2 + 0.5 * 1.0 + 0.3 + 3)
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"match": {"by": "p_crash", "value": 1.0}}, "must be below 1"),
+        ({"start": 3.0, "match": {"by": "mtbf", "value": 9.0}}, "not an age"),
+        ({"law": {"law": "lomax", "c": 0.5, "scale": 1.0}, "start": "equilibrium"}, "no mean"),
+    ],
+)
+def test_what_cannot_be_matched(more: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        parse_process({"process": "renewal", "law": {"law": "exponential", "mean": 5.0}} | more)
+
+
+def test_an_exposure_of_a_step_that_is_not_there() -> None:
+    crash = {"process": "uniform_time", "exposure": {"steps": {"e": 2.0}}}
+    with pytest.raises(ValueError, match="'e' is no step of the workload"):
+        Scenario.model_validate(PARTS | {"crash": crash})

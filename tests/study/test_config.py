@@ -1,5 +1,7 @@
 """Experiment files become the cells they describe: worked out by hand."""
 
+from pathlib import Path
+
 import pytest
 
 from sim.crashes import Exposure
@@ -103,3 +105,41 @@ def test_an_unreadable_file(project):
 )
 def test_labels(value, shown):
     assert label(value) == shown
+
+
+PRESETS = Path(__file__).parents[2] / "experiments"
+
+
+@pytest.mark.parametrize("file", sorted(PRESETS.glob("crashes/*.toml")), ids=lambda file: file.stem)
+def test_each_crash_process_that_is_shipped_can_be_named(project, file):
+    folder = project / "experiments" / "crashes"
+    folder.mkdir()
+    (folder / file.name).write_text(file.read_text())
+    experiment = project / "experiments" / "tiny.toml"
+    text = experiment.read_text().replace('{ process = "uniform_time" }', f'"{file.stem}"')
+    experiment.write_text(text)
+    crash = load(experiment, project).cells[0].scenarios["restart"].crash
+    assert crash.source
+    assert crash.title
+    assert crash.rate_per_s > 0
+
+
+@pytest.mark.parametrize("file", sorted(PRESETS.glob("downtimes/*.toml")), ids=lambda file: file.stem)
+def test_each_downtime_that_is_shipped_can_be_named(project, file):
+    folder = project / "experiments" / "downtimes"
+    folder.mkdir()
+    (folder / file.name).write_text(file.read_text())
+    experiment = project / "experiments" / "tiny.toml"
+    experiment.write_text(
+        experiment.read_text().replace("[strategies]", f'downtime = "{file.stem}"\n[strategies]')
+    )
+    assert load(experiment, project).cells[0].scenarios["restart"].downtime.source
+
+
+def test_a_crash_process_that_is_not_there(project):
+    experiment = project / "experiments" / "tiny.toml"
+    experiment.write_text(experiment.read_text().replace('{ process = "uniform_time" }', '"uniform_tim"'))
+    with pytest.raises(
+        InputError, match=r'scenario.crash: .uniform_tim. is no crash; did you mean "uniform_time"'
+    ):
+        load(experiment, project)
