@@ -10,7 +10,8 @@ long it takes in total, follows from the crash process in one of three ways:
 - any other law of lifetimes, renewed at each restart: a triangular chain, for constant durations;
 - one crash: a sum over the phases that it can strike.
 
-Every metric is then a sum over phases. Structure is read from the unfolded program, never from a name.
+Every metric is then a sum over phases. Of crashes in calm and storm, a product of matrices gives the repeats
+and the makespan. Structure is read from the unfolded program, never from a name.
 """
 
 from bisect import bisect_left
@@ -25,11 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import integrate, special
 
-from sim.crashes import NoCrash, Renewal, UniformStep, UniformTime
-from sim.laws import Constant, Exponential, Floats, Gamma, Law, Scaled, Weibull
+from sim.crashes import Bursts, NoCrash, Renewal, UniformStep, UniformTime
+from sim.laws import Aged, Constant, Equilibrium, Exponential, Floats, Gamma, Law, Scaled, Weibull
 from sim.program import CALL, SAVE, WORK, Phase, Program, unfold
 from sim.scenario import Scenario
 from sim.validation import Model
+from sim.weather import Block, Weather, expected
 
 FOREGROUND = {"work", "tool", "prepare", "request", "response", "write", "ack"}
 """Phases that do nothing but take the worker's time."""
@@ -37,7 +39,8 @@ FOREGROUND = {"work", "tool", "prepare", "request", "response", "write", "ack"}
 KNOWN = """
 workload strategy crash store receiver downtime limits frozen title source work_scale steps name work tokens
 tool action probability plain end every after_actions last key resume lane write ack prepare request response
-query lag detection restart load attempts makespan gap_share law clock renew ages_in_downtime exposure
+query lag detection restart load attempts makespan gap_share law clock renew start ages_in_downtime exposure
+calm_mean storm_mean calm_lasts storm_lasts
 """
 """Fields of a scenario that these forms know; another one silences them unless it is at its default."""
 
@@ -81,7 +84,9 @@ def exact(scenario: Scenario) -> dict[str, float]:
             case Renewal(law=law) if rate := _rate(law):
                 walk = _memoryless(stages, rate)
             case Renewal(law=law, renew="crash", ages_in_downtime=False) if not law.has_atoms:
-                walk = _chain(stages, law.survival)
+                walk = _chain(stages, law.survival, _first_survival(scenario.crash))
+            case Bursts():
+                return _bursts(stages, Weather.of(scenario.crash))
             case _:
                 return {}
         found = _metrics(stages, walk)
@@ -424,7 +429,7 @@ def _chain(stages: _Stages, survival: Survival, first: Survival | None = None) -
     stage = np.eye(states)[np.repeat(range(states), [end - tail for tail, _, end in stages.cuts])]
     moves = (reach - leave) @ stage
     moves[1:] += (1 - survival(load)) * np.eye(states)
-    _refuse_giving_up(stages, lambda k, j: float(1 - moves[1 + k, k]) ** -j)
+    _refuse_giving_up(stages, lambda k, j: np.maximum(1 - moves[1 + k, k], 0.0) ** -j)
     visits = np.concatenate([[1.0], np.linalg.solve(np.eye(states) - moves[1:].T, moves[0])])
 
     def chance(harm: NDArray[np.bool_]) -> float:
@@ -449,6 +454,43 @@ def _chain(stages: _Stages, survival: Survival, first: Survival | None = None) -
     )
 
 
+def _first_survival(crash: Renewal) -> Survival | None:
+    """Survival of the first lifetime, if it is of another law than the later ones."""
+    if crash.start == "fresh":
+        return None
+    try:
+        if crash.start == "equilibrium":
+            return Equilibrium(of=crash.law).survival
+        return Aged(of=crash.law, age=crash.start).survival
+    except ValueError as error:
+        raise _UnknownError("no life of the law is met at a random time, or reaches the age.") from error
+
+
+def _bursts(stages: _Stages, weather: Weather) -> dict[str, float]:
+    """Crashes in calm and storm, constant times, a save after each step: a product of matrices."""
+    downtime, path = stages.scenario.downtime, stages.path
+    laws = [downtime.detection, downtime.restart, downtime.load, *(phase.law for phase in path)]
+    if not all(isinstance(law, Constant) for law in laws):
+        raise _UnknownError("durations are not constant.")
+    if any(len({phase.step for phase in path[body:end]}) > 1 for _, body, end in stages.cuts):
+        raise _UnknownError("a crash may take more than a step.")
+    blocks = []
+    for tail, body, end in stages.cuts:
+        reach = np.concatenate([[0.0], np.cumsum(stages.mean[body:end])])
+        sent = tuple(float(reach[i - body]) for i in range(body, end) if path[i].name == "request")
+        blocks.append(Block(float(stages.mean[tail:body].sum()), float(reach[-1]), sent))
+    load = downtime.load.mean_s
+    success = np.array([weather.least_success(block, load) for block in blocks])
+    _refuse_giving_up(stages, lambda k, j: success[k] ** -j)
+    found = expected(weather, blocks, stages.down, load)
+    keyed = stages.scenario.strategy.key != "none"
+    return {
+        "p_duplicate": 0.0 if keyed else found.p_repeated,
+        "duplicate_actions": 0.0 if keyed else found.repeats,
+        "makespan_s": found.makespan,
+    }
+
+
 def _integral(function: Callable[[float], Any], low: float, high: float) -> float:
     return float(integrate.quad(function, low, high, epsabs=1e-12, epsrel=1e-11)[0])
 
@@ -459,14 +501,14 @@ def _refuse_exposure(stages: _Stages) -> None:
         raise _UnknownError("phases are weighed.")
 
 
-def _refuse_giving_up(stages: _Stages, inverse_moment: Callable[[int, int], float]) -> None:
+def _refuse_giving_up(stages: _Stages, inverse_moment: Callable[[int, int], Any]) -> None:
     """Refuse a scenario whose runs may reach the limit of attempts.
 
     In one stage then at least m = attempts / stages attempts fail, each with chance 1 - q, and
     (1 - q)^(m - 1) <= exp(-q (m - 1)) <= j! / (q (m - 1))^j for every j. Given is E q^-j of (stage, j).
     """
     fail = max(stages.scenario.limits.attempts // len(stages.cuts) - 1, 1)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", divide="ignore"):
         chance = sum(
             min(factorial(j) * inverse_moment(stage, j) / fail**j for j in range(60))
             for stage in range(len(stages.cuts))

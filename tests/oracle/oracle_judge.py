@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import stats
 
 import sim
+from sim.simulation import Engine
 
 N = 20_000
 LEAST_P = 1e-6
@@ -18,8 +19,8 @@ COUNTED = {"p_duplicate": "duplicate_actions", "p_lost": "lost_actions"}
 SHARES = {"gap_share": "gap_crashes", "gap_share_after_done": "gap_crashes_after_done"}
 
 
-def sample(scenario: sim.Scenario, n: int = N, seed: int = 24) -> pd.DataFrame:
-    frame = sim.simulate(scenario, n, seed)
+def sample(scenario: sim.Scenario, n: int = N, seed: int = 24, engine: Engine = "auto") -> pd.DataFrame:
+    frame = sim.simulate(scenario, n, seed, engine)
     assert frame["finished"].all()
     return frame
 

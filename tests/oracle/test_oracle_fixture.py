@@ -31,22 +31,6 @@ def test_placement(strategy, row):
     judge(sample(case), theory)
 
 
-WEIBULL = {"process": "renewal", "law": {"law": "weibull", "mean": 1000.0, "shape": 0.7}}
-
-
-@pytest.mark.parametrize(
-    ("strategy", "row"),
-    [(RESTART, (4.2552, 0.3394, 641.18)), (CHECKPOINT, (0.036754, 0.015257, 520.72))],
-)
-def test_lifetimes_of_any_law(strategy, row):
-    """1.10: the clock is renewed at each restart, and its hazard falls."""
-    case = fixture(strategy=strategy, crash=WEIBULL, downtime={"detection": 30.0})
-    theory = exact(case)
-    metrics = ("redone_steps", "p_duplicate", "makespan_s")
-    assert [theory[metric] for metric in metrics] == pytest.approx(row, rel=5e-5)
-    judge(sample(case), theory)
-
-
 def test_equilibrium_start_in_theory():
     """1.10: a worker that joins a host at a random time."""
     law = Weibull(mean=1000.0, shape=0.7)
