@@ -38,7 +38,7 @@ FOREGROUND = {"work", "tool", "prepare", "request", "response", "write", "ack"}
 
 KNOWN = """
 workload strategy crash store receiver downtime limits frozen title source work_scale steps name work tokens
-tool action probability plain end every after_actions last key resume lane write ack prepare request response
+tool action probability plain end cause every after_actions last key resume lane write ack prepare request response
 query lag detection restart load attempts makespan gap_share law clock renew start ages_in_downtime exposure
 calm_mean storm_mean calm_lasts storm_lasts
 """
