@@ -88,6 +88,7 @@ def _list() -> None:
 
     from sim.contract import example_of
     from sim.laws import LAWS
+    from sim.report.answers import duration
     from sim.study.own_laws import origin
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -122,20 +123,6 @@ def _parameters(cls: "type[Law]") -> str:
         given = "" if field.is_required() or default in (None, ()) else f"={default:g}"
         shown.append(key + given)
     return ", ".join(shown)
-
-
-def duration(seconds: float) -> str:
-    """Show a time in the unit that suits it."""
-    unit, per = unit_of(seconds)
-    return f"{seconds / per:.3g} {unit}" if seconds < float("inf") else "infinite"
-
-
-def unit_of(seconds: float) -> tuple[str, float]:
-    """Give the unit that suits a time, and its seconds."""
-    for unit, per in (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0)):
-        if per == 1 or (3 * per <= seconds < float("inf")):
-            return unit, per
-    raise AssertionError("unreachable")
 
 
 @laws.command()
@@ -206,6 +193,7 @@ def _title(name: str, given: dict[str, Any]) -> str:
 
 def _describe(name: str, shown: "Law", given: dict[str, Any]) -> None:
     from sim.laws import ScipyLaw
+    from sim.report.answers import duration
 
     cls = type(shown)
     if isinstance(shown, ScipyLaw):

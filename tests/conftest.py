@@ -63,6 +63,14 @@ def project(tmp_path):
 
 
 @pytest.fixture
+def few_laws(monkeypatch):
+    """Let a report's gallery show two laws only, which is faster."""
+    from sim.laws import LAWS
+
+    monkeypatch.setattr("sim.report.gallery.LAWS", {name: LAWS[name] for name in ("constant", "weibull")})
+
+
+@pytest.fixture
 def savegap(project, monkeypatch, capsys):
     """Run the command in the tiny project: (exit code, output, errors)."""
     from sim.cli import main

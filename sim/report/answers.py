@@ -39,6 +39,20 @@ def percent(value: Any, digits: int = 3) -> str:
     return f"{number(100 * value, digits)} %"
 
 
+def duration(seconds: float) -> str:
+    """Write a time in the unit that suits it."""
+    unit, per = unit_of(seconds)
+    return f"{seconds / per:.3g} {unit}" if seconds < float("inf") else "infinite"
+
+
+def unit_of(seconds: float) -> tuple[str, float]:
+    """Give the unit that suits a time, and its seconds."""
+    for unit, per in (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0)):
+        if per == 1 or (3 * per <= seconds < float("inf")):
+            return unit, per
+    raise AssertionError("unreachable")
+
+
 def is_share(metric: str) -> bool:
     """Whether a metric is written as a percentage."""
     return METRICS[metric].kind in ("share", "ratio")

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
 from joblib import Parallel, delayed
 
 from sim.estimate import METRICS, Estimate
-from sim.report import tables
+from sim.report import gallery, tables
 from sim.report.answers import Answers
 from sim.report.figures import Colours, colours, draw
 from sim.report.tables import Table
@@ -26,6 +26,14 @@ class Picture:
     file: str
     caption: str
     data: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A law of the gallery and its picture."""
+
+    exhibit: gallery.Exhibit
+    picture: Picture
 
 
 @dataclass(frozen=True)
@@ -45,14 +53,14 @@ class Section:
 
 
 def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
-    """Write the report of all experiments of a project that have results.
+    """Write the report of all experiments of a project that have results, and of the laws that it knows.
 
     Parameters
     ----------
     project : Path
         Folder that holds ``experiments/``.
     results : Path
-        Folder with a folder of tables for each experiment; the report is put there.
+        Folder with a folder of tables for each experiment; the report and the laws' pictures are put there.
     jobs : int
         Processes that draw.
 
@@ -75,7 +83,13 @@ def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
     drawings = [
         (plan, figure, palette, results / plan.name) for plan in plans for figure in plan.experiment.figures
     ]
-    Parallel(n_jobs=jobs)(delayed(_draw)(*drawing) for drawing in drawings)
+    laws = gallery.exhibits(project)
+    Parallel(n_jobs=jobs)(
+        [delayed(_draw)(*drawing) for drawing in drawings]
+        + [delayed(gallery.draw)(exhibit, results) for exhibit in laws]
+    )
+    gallery.clear(laws, results)
+    shown = [Shown(exhibit, _picture_of_law(exhibit, results)) for exhibit in laws]
     sections = [_section(plan, results) for plan in plans]
     environment = Environment(
         loader=PackageLoader("sim.report"),
@@ -86,7 +100,7 @@ def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
         autoescape=lambda name: name is not None and name.endswith(".html.j2"),
     )
     for file, template in (("README.md", "README.md.j2"), ("report.html", "report.html.j2")):
-        write_text(results / file, environment.get_template(template).render(sections=sections))
+        write_text(results / file, environment.get_template(template).render(sections=sections, laws=shown))
         yield results / file
 
 
@@ -164,8 +178,17 @@ def check_answer(plan: Plan) -> None:
 
 
 def _picture(plan: Plan, figure: Figure, target: Path) -> Picture:
-    data = base64.b64encode(target.read_bytes()).decode()
-    return Picture(f"{plan.name}/{target.name}", figure.caption, f"data:image/svg+xml;base64,{data}")
+    return Picture(f"{plan.name}/{target.name}", figure.caption, _data(target))
+
+
+def _picture_of_law(exhibit: gallery.Exhibit, results: Path) -> Picture:
+    caption = f"Density and hazard of the law {exhibit.name} with a mean of {exhibit.mean}"
+    return Picture(exhibit.file, caption, _data(results / exhibit.file))
+
+
+def _data(target: Path) -> str:
+    """Give an SVG file as a data address."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(target.read_bytes()).decode()}"
 
 
 def _read(file: Path) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from sim.scenario import Scenario
 from sim.services import Downtime
 from sim.simulation import Engine, choose
 from sim.study.errors import InputError, Problem
-from sim.study.files import EXPERIMENTS
+from sim.study.files import EXPERIMENTS, GALLERY
 from sim.study.own_laws import load_laws
 from sim.study.precision import Precision
 from sim.validation import Count, Key, Mistake, Model, allowed_instead, problem, problems
@@ -257,6 +257,10 @@ def load(file: Path, project: Path) -> Plan:
 
 def _load(file: Path, project: Path) -> Plan:
     shown = str(file.relative_to(project)) if file.is_relative_to(project) else str(file)
+    if file.stem == GALLERY:
+        raise InputError(
+            [Problem(shown, "", "is the name of the folder of the laws' pictures; take another.")]
+        )
     data = read_toml(file, shown)
     found: list[Problem] = []
     try:

@@ -11,6 +11,8 @@ import pandas as pd
 from sim.study.errors import InputError, Problem
 
 EXPERIMENTS = "experiments"
+GALLERY = "gallery"
+"""Folder beside those of the experiments' results; no experiment can have this name."""
 
 
 def find_project(start: Path) -> Path:

@@ -188,6 +188,7 @@ def contrasts(project: Path) -> str:
     return (project / "contrasts.csv").read_text()
 
 
+@pytest.mark.usefixtures("few_laws")
 def test_a_study_with_a_law_of_its_own_on_two_cores(savegap, project, folder) -> None:
     (folder / "mine.py").write_text(MINE + CLOSED)
     with_crashes(project, LAW)

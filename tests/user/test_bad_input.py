@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("few_laws")
+
 EXPERIMENT = "experiments/tiny.toml"
 WORKLOAD = "experiments/workloads/tiny.toml"
 

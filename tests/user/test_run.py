@@ -8,6 +8,8 @@ import time
 import pandas as pd
 import pytest
 
+pytestmark = pytest.mark.usefixtures("few_laws")
+
 
 def contents(folder):
     return {
@@ -22,6 +24,8 @@ def test_run_writes_tables_figures_and_report(savegap, project):
     assert code == 0, errors
     assert set(contents(project / "results")) == {
         "README.md",
+        "gallery/constant.svg",
+        "gallery/weibull.svg",
         "report.html",
         "tiny/contrasts.csv",
         "tiny/estimates.csv",
