@@ -31,6 +31,16 @@ class Law(Model, ABC):
     source: ClassVar[str] = ""
     """Where the law or its parameters come from, if from somewhere."""
 
+    def __eq__(self, other: object) -> bool:
+        """Compare what a law is, not what has been worked out of it, which may be arrays."""
+        return type(self) is type(other) and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self._fields()))
+
+    def _fields(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in type(self).model_fields)
+
     @property
     def atoms_s(self) -> Floats:
         """Times in seconds, ascending, that have a probability of their own; mostly there are none."""

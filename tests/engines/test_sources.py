@@ -293,3 +293,57 @@ def test_an_exposure_of_a_step_that_is_not_there() -> None:
     crash = {"process": "uniform_time", "exposure": {"steps": {"e": 2.0}}}
     with pytest.raises(ValueError, match="'e' is no step of the workload"):
         Scenario.model_validate(PARTS | {"crash": crash})
+
+
+# ---------------------------------------------------------------------------------------- rates and residuals
+
+YOUNG: dict[str, Any] = {"process": "renewal", "law": {"law": "weibull", "mean": 60.0, "shape": 0.48}}
+
+
+def ages_at_death(crash: Any, count: int) -> Any:
+    """Instants of the first crashes of a block of hosts that work without a pause, s, shape (count, runs)."""
+    rows = parse_process(crash).plan(Streams(24, 0), None).sources[0].rows
+    return np.cumsum([next(rows) / 1e9 for _ in range(count)], axis=0)
+
+
+def test_a_renewed_host_crashes_once_in_its_mean_lifetime_in_the_long_run() -> None:
+    instants = ages_at_death(YOUNG | {"clock": "host"}, 260)
+    horizon = 3000.0
+    # From equilibrium on the mean count is exact; fresh, it has an offset that does not grow.
+    met = ages_at_death(YOUNG | {"clock": "host", "start": "equilibrium"}, 260)
+    counts = (met < horizon).sum(axis=0)
+    assert counts.max() < 260
+    assert abs(counts.mean() - horizon / 60) < 5 * counts.std() / np.sqrt(BLOCK)
+    late = ((instants >= 1500) & (instants < horizon)).sum(axis=0)
+    assert abs(late.mean() - 1500 / 60) < 5 * late.std() / np.sqrt(BLOCK) + 0.5
+
+
+def test_a_host_that_is_never_renewed_crashes_as_often_as_its_hazard_says() -> None:
+    instants = ages_at_death(YOUNG | {"clock": "host", "renew": "never"}, 80)
+    hazard = parse_process(YOUNG).law.cumulative_hazard
+    for horizon in (10.0, 200.0, 20_000.0):
+        counts = (instants < horizon).sum(axis=0)
+        expected = float(hazard(horizon))
+        assert abs(counts.mean() - expected) < 5 * np.sqrt(expected / BLOCK)  # a Poisson count
+
+
+@pytest.mark.parametrize("age", [0.0, 20.0, 600.0])
+@pytest.mark.parametrize("renew", ["crash", "never"])
+def test_what_a_host_has_left_at_an_age_follows_its_hazard(renew: str, age: float) -> None:
+    first = ages_at_death(YOUNG | {"clock": "host", "renew": renew, "start": 5.0}, 1)[0] + 5.0
+    hazard = parse_process(YOUNG).law.cumulative_hazard
+    older = first[first > age]
+    used_up = hazard(older) - hazard(max(age, 5.0))
+    assert len(older) > 50
+    assert stats.kstest(used_up[older > max(age, 5.0)], "expon").pvalue > 1e-6
+
+
+def test_stops_and_storms_do_not_know_of_the_worker() -> None:
+    calm = {"process": "bursts", "calm_mean": 50.0, "storm_mean": 50.0, "calm_lasts": 9.0, "storm_lasts": 3.0}
+    rows = parse_process(calm).plan(Streams(24, 0), None).sources[0].rows
+    instants = np.array([next(rows) for _ in range(5)]) / 1e9
+    # Of one rate, the weather does not matter: gaps are exponential, at every age.
+    gaps = np.diff(instants, axis=0, prepend=0)
+    for age in (0.0, 50.0, 150.0):
+        left = gaps[gaps > age] - age
+        assert stats.kstest(left / 50.0, "expon").pvalue > 1e-6
