@@ -21,6 +21,10 @@ from sim.study.files import replacing
 
 PANEL_INCHES = (4.2, 3.4)
 ALONE_INCHES = (6.4, 3.8)
+LABEL_WIDTH = 34
+"""Letters after which the label of a bar goes on below."""
+
+INCHES_PER_LABEL = 0.45
 UNSEEN = "none seen: upper bound"
 MARKERS = "os^vP"
 EXACT: dict[str, Any] = {
@@ -88,6 +92,8 @@ def draw(
     with mpl.rc_context(style(f"{plan.name}/{figure.name}")):
         panels = len(figure.y)
         width, height = ALONE_INCHES if panels == 1 else (PANEL_INCHES[0] * panels, PANEL_INCHES[1])
+        if figure.kind == "bar" and figure.x:
+            height = max(height, 1.0 + INCHES_PER_LABEL * len(swept_along(plan, figure.x)))
         canvas = Canvas(figsize=(width, height), layout="constrained")
         for axes, metric in zip(canvas.subplots(1, panels, squeeze=False)[0], figure.y, strict=True):
             if figure.kind == "line":
@@ -168,7 +174,8 @@ def _bars(
             theirs = published[(published["strategy"] == name) & (published["metric"] == metric)]
             label = "published" if len(theirs) else None
             axes.plot(theirs["published"], y[: len(theirs)], **PUBLISHED, label=label)
-    axes.set_yticks(np.arange(len(cells)), [str(cell[figure.x]) if figure.x else "" for cell in cells])
+    labels = [fill(str(cell[figure.x]), LABEL_WIDTH) if figure.x else "" for cell in cells]
+    axes.set_yticks(np.arange(len(cells)), labels)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.xaxis.set_major_formatter(PERCENT if is_share(metric) else NUMBERS)

@@ -356,10 +356,16 @@ def _origin(at: Key, strategy: str, place: Key, values: dict[str, Any]) -> str:
 def _with_presets(scenario: dict[str, Any], project: Path, shown: str) -> dict[str, Any]:
     """Put the files of a workload, a crash process and a downtime in the place of their names."""
     scenario = dict(scenario)
+    found: list[Problem] = []
     for key, (folder, check) in PRESETS.items():
         name = scenario.get(key)
         if isinstance(name, str) and not (key == "crash" and name in PROCESSES):
-            scenario[key] = _preset(key, name, project / EXPERIMENTS / folder, check, shown)
+            try:
+                scenario[key] = _preset(key, name, project / EXPERIMENTS / folder, check, shown)
+            except InputError as error:
+                found.extend(error.problems)
+    if found:
+        raise InputError(found)
     return scenario
 
 

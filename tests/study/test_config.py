@@ -143,3 +143,12 @@ def test_a_crash_process_that_is_not_there(project):
         InputError, match=r'scenario.crash: .uniform_tim. is no crash; did you mean "uniform_time"'
     ):
         load(experiment, project)
+
+
+def test_all_names_that_are_not_there_are_told_at_once(project):
+    experiment = project / "experiments" / "tiny.toml"
+    text = experiment.read_text().replace('{ process = "uniform_time" }', '"uniform_tim"')
+    experiment.write_text(text.replace('workload = "tiny"', 'workload = "tinny"'))
+    with pytest.raises(InputError) as told:
+        load(experiment, project)
+    assert [problem.key for problem in told.value.problems] == ["scenario.workload", "scenario.crash"]
