@@ -86,7 +86,7 @@ def run(
     """
     from joblib import cpu_count
 
-    from sim.report.writing import check_answer
+    from sim.report.answers import check_answer
     from sim.study import files as folder
     from sim.study.config import load
     from sim.study.errors import InputError

@@ -19,9 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim import timeline
-from sim.program import Program
 from sim.schedule import exposed
-from sim.streams import Streams
 from sim.ticks import Ticks, later
 from sim.timeline import Columns, Numbers, Timetable
 
@@ -206,8 +204,3 @@ def columns(timetable: Timetable) -> Columns | None:
     for name in SHARES:
         compare(some(name), np.sign(simulated[name]), np.sign(verdict[name]))
     return found
-
-
-def simulate_block(program: Program, draws: Streams) -> Columns | None:
-    """Give the conditional values of the replications of a block; as `columns` does."""
-    return columns(Timetable(program, draws))

@@ -127,7 +127,8 @@ class CrashProcess(Model, ABC):
         marks : Marks
             What the block's runs pass without a crash.
         within : float or ndarray of float, shape (replications,)
-            The first crash is drawn from this least share of its law; 1 leaves it as it is.
+            The first crash is drawn from this least share of its law; 1 leaves it as it is. It is heeded by
+            the processes of which `first_before` knows that law.
         """
 
     def first_before(self, draws: "Streams", marks: "Marks", exposure: Ticks) -> Floats | None:
@@ -152,6 +153,10 @@ class CrashProcess(Model, ABC):
     def exposures(self) -> Iterator[tuple[Key, Exposure]]:
         """Give the exposure of each source, and where it stands."""
         yield (), self.exposure
+
+    def matched(self, run_s: float) -> "CrashProcess":
+        """Scale the laws that shall match something in a run, which takes so long on average, in s."""
+        return self
 
     def one(self, rows: Iterator[Ticks], clock: Clock = "attempt") -> Plan:
         """Make a plan of one source with this process's exposure and cause."""
@@ -261,8 +266,8 @@ class UniformStep(CrashProcess):
             np.where(saved_after, durable, done),
             np.where(acts, marks.sent[struck], done),
         )
-        within = (draws.uniforms("crash", "within") * (end - begin)).astype(np.int64)
-        return self.one(_then_never(begin + within), "wall")
+        later = (draws.uniforms("crash", "within") * (end - begin)).astype(np.int64)
+        return self.one(_then_never(begin + later), "wall")
 
     def model_post_init(self, _: Any) -> None:
         """Refuse an exposure."""
@@ -304,24 +309,26 @@ class Renewal(CrashProcess):
     ages_in_downtime: bool = Field(default=False, strict=True)
     match: Match | None = Field(default=None, description="what the law is scaled to")
 
-    def matched(self, run_s: float) -> "Renewal":
-        """Scale the law to what it shall match, in a run that takes so long on average, in s."""
+    def matched(self, run_s: float) -> "Renewal":  # noqa: D102
         if self.match is None:
             return self
-        if self.match.by == "mtbf":
-            by = self.match.value / self.law.mean_s
-        else:
-            first = Equilibrium(of=self.law) if self.start == "equilibrium" else self.law
-            by = run_s / float(first.quantile(self.match.value))
-        return self.model_copy(update={"law": Scaled(of=self.law, by=by), "match": None})
+        wanted = self.match.value if self.match.by == "mtbf" else run_s
+        law = Scaled(of=self.law, by=wanted / self._matching_s(self.match))
+        return self.model_copy(update={"law": law, "match": None})
+
+    def _matching_s(self, match: Match) -> float:
+        """What of the law is scaled: its mean, or the time within which it crashes with the chance. s."""
+        if match.by == "mtbf":
+            return self.law.mean_s
+        first = Equilibrium(of=self.law) if self.start == "equilibrium" else self.law
+        return float(first.quantile(match.value))
 
     @property
     def rate_per_s(self) -> float:  # noqa: D102
         return 1 / self.law.mean_s if self.law.mean_s and self.renew == "crash" else nan
 
     def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
-        minimal_repair = self.renew == "never"
-        lives = self._lives(draws, minimal_repair, within)
+        lives = self._lives(draws, within)
         if self.ages_in_downtime:
             return self.one(self._instants(lives, draws.size), "wall")
         return self.one(lives, "worker" if self.clock == "host" else "attempt")
@@ -340,7 +347,7 @@ class Renewal(CrashProcess):
             return Equilibrium(of=self.law).quantile(draws.uniforms("crash", "age"))
         return np.full(draws.size, 0.0 if self.start == "fresh" else self.start)
 
-    def _lives(self, draws: "Streams", minimal_repair: bool, within: Within) -> Iterator[Ticks]:
+    def _lives(self, draws: "Streams", within: Within) -> Iterator[Ticks]:
         """Exposures from one crash to the next.
 
         The residual life at age a is H⁻¹(H(a) + X) − a with X ~ Exp(1); drawing a fresh life instead
@@ -349,7 +356,7 @@ class Renewal(CrashProcess):
         drawn = (draws.uniforms("crash", k) * (1.0 if k else within) for k in count())
         age = self._age(draws)
         passed, before = self.law.cumulative_hazard(age), to_ticks(age)
-        if not minimal_repair:
+        if self.renew == "crash":
             if self.start != "fresh":
                 passed = passed - np.log1p(-next(drawn))
                 yield np.maximum(to_ticks(self.law.inverse_hazard(passed)) - before, 0)
@@ -381,12 +388,14 @@ class Renewal(CrashProcess):
                 "is bounded: a host that is never renewed outlives it and then dies at once, ever after.",
                 ("law",),
             )
-        if self.match and self.match.by == "mtbf" and not np.isfinite(self.law.mean_s):
-            raise problem("has no mean that could be matched.", ("law",))
+        if self.start == "equilibrium" and not 0 < self.law.mean_s < np.inf:
+            raise problem("has no mean above 0, so there is no equilibrium.", ("law",))
+        if not isinstance(self.start, str) and not np.isfinite(self.law.cumulative_hazard(self.start)):
+            raise problem("is an age that no lifetime of the law reaches.", ("start",), self.start)
         if self.match and not isinstance(self.start, str):
             raise problem('goes with start = "fresh" or "equilibrium", not an age.', ("match",))
-        if self.start == "equilibrium" and not np.isfinite(self.law.mean_s):
-            raise problem("has no mean, so there is no equilibrium.", ("law",))
+        if self.match and not 0 < self._matching_s(self.match) < np.inf:
+            raise problem("has no finite time above 0 that could be scaled to match.", ("law",))
         if self.ages_in_downtime and not self.law.mean_s > 0:
             raise problem("must have a mean above 0 on the wall clock.", ("law",))
         if self.ages_in_downtime:
@@ -446,8 +455,11 @@ class Schedule(CrashProcess):
     @model_validator(mode="before")
     @classmethod
     def _read(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or not isinstance(data.get("file"), str) or data.get("times"):
+        if not isinstance(data, dict) or not isinstance(data.get("file"), str):
             return data
+        if "times" in data:
+            sentence = 'are read from the file; for times of your own: process = "at".'
+            raise problem(sentence, ("times",), data["times"])
         times, _ = read_times(file_of(data["file"]))
         return data | {"times": tuple(sorted(times))}
 
@@ -545,6 +557,9 @@ class AnyOf(CrashProcess):
                 for source in plan.sources
             )
         )
+
+    def matched(self, run_s: float) -> "AnyOf":  # noqa: D102
+        return self.model_copy(update={"of": tuple(crash.matched(run_s) for crash in self.of)})
 
     def exposures(self) -> Iterator[tuple[Key, Exposure]]:  # noqa: D102
         for index, crash in enumerate(self.of):

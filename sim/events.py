@@ -135,7 +135,7 @@ class Receiver:
         return any(instant <= until for instant in self.performed.get(step, ()))
 
 
-class Source:
+class SourceState:
     """One source of crashes in one run: what is left of its time.
 
     Attributes
@@ -196,7 +196,7 @@ class Crash:
 
     def __init__(self, env: Clock, block: "Block", replication: int) -> None:
         self.env = env
-        self.sources = [Source(block, number, replication) for number in range(len(block.plan.sources))]
+        self.sources = [SourceState(block, number, replication) for number in range(len(block.plan.sources))]
         self.plain = block.plain
         self.fires = 0
         self.since = 0
@@ -282,9 +282,9 @@ class Block:
         self.marks = crash_free(program, draws, self.acts)
         self.plan = scenario.crash.plan(draws, self.marks)
         self.weights = [source_weights(program, source) for source in self.plan.sources]
-        self.plain = all(weight == 1 for weights in self.weights for weight in weights)
         self.drains = any(source.grace for source in self.plan.sources)
-        self.plain &= not self.drains
+        weighs = any(weight != 1 for weights in self.weights for weight in weights)
+        self.plain = not weighs and not self.drains
         self._crashes: list[list[list[int]]] = [[] for _ in self.plan.sources]
         self._asked: Counter[tuple[int, int]] = Counter()
         table = [draws.times(phase.law, *phase.key, 0) for phase in program.phases]

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
-from sim.crashes import AnyCrash, NoCrash, Renewal
+from sim.crashes import AnyCrash, NoCrash
 from sim.services import Downtime, Receiver, Store
 from sim.strategy import Strategy
 from sim.ticks import PER_SECOND
@@ -39,13 +39,10 @@ class Scenario(Model):
     @model_validator(mode="wrap")
     @classmethod
     def _match(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Scale the law of crashes to what it shall match, which takes the workload."""
+        """Scale the laws of crashes to what they shall match, which takes the workload."""
         scenario = handler(data)
-        crash = scenario.crash
-        if not isinstance(crash, Renewal) or crash.match is None:
-            return scenario
         run_s = scenario.workload.mean_s(scenario.receiver)
-        return scenario.model_copy(update={"crash": crash.matched(run_s)})
+        return scenario.model_copy(update={"crash": scenario.crash.matched(run_s)})
 
     def model_post_init(self, _: Any) -> None:
         """Refuse what does not go together."""

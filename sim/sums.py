@@ -42,7 +42,7 @@ class Sums:
         Rows of each table.
     place : dict of Column to int
         Where a column stands in the arrays.
-    mean, least, largest : ndarray, shape (columns,)
+    mean, largest : ndarray, shape (columns,)
         Of each column.
     products : ndarray, shape (columns, columns)
         Sums of products of the distances from the means.
@@ -53,7 +53,6 @@ class Sums:
     n: int
     place: dict[Column, int]
     mean: Floats
-    least: Floats
     largest: Floats
     products: Floats
     values: dict[Column, Floats]
@@ -95,7 +94,6 @@ class Sums:
             n=len(stacked),
             place={column: index for index, column in enumerate(columns)},
             mean=mean,
-            least=stacked.min(axis=0),
             largest=stacked.max(axis=0),
             products=centred.T @ centred,
             values=kept,
@@ -110,7 +108,6 @@ class Sums:
             n=n,
             place=self.place,
             mean=self.mean + apart * (other.n / n),
-            least=np.minimum(self.least, other.least),
             largest=np.maximum(self.largest, other.largest),
             products=self.products + other.products + between,
             values={

@@ -97,14 +97,12 @@ class SourceState:
         return zip(self.weights, [now, *path.passed[:-1]], [load, *path.spent], strict=True)
 
     def spend(self, run: Numbers, until: Ticks, now: Ticks, load: Ticks, path: Walk) -> None:
-        """Let workers age that die of another source."""
-        if self.clock != "worker":
-            return
+        """Let the workers' clock go on where they die of another source."""
         spent = np.zeros_like(now)
         for weight, begin, time in self.exposures(now, load, path):
             spent += exposed(np.clip(until - begin, 0, time), weight)
-        ages = run[self.time[run] <= NEVER // 2]
-        self.time[ages] -= np.minimum(spent[self.time[run] <= NEVER // 2], self.time[ages])
+        ages = self.time[run] <= NEVER // 2  # never is never, whatever has been spent of it
+        self.time[run[ages]] -= np.minimum(spent[ages], self.time[run[ages]])
 
 
 class Crashes:
@@ -160,7 +158,7 @@ class Crashes:
         for number, source in enumerate(self.sources):
             others = np.flatnonzero(cause != number)
             source.used_up[run[cause == number]] = True
-            if others.size:
+            if others.size and source.clock == "worker":
                 part = Walk(path.spent[:, others], path.passed[:, others], path.durable[:, others])
                 source.spend(run[others], dies[others], now[others], load[others], part)
         return dies, cause, stopped

@@ -5,16 +5,18 @@ An experiment's ``answer`` is a Jinja template over these, so that no number in 
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import exp, isfinite, isnan, log
+from math import exp, inf, isfinite, isnan, log
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import StrictUndefined
+from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
 from sim.estimate import METRICS
 from sim.study.config import Factor, Plan
+from sim.study.errors import InputError, Problem
+from sim.study.files import EXPERIMENTS
 from sim.validation import allowed_instead
 
 
@@ -161,10 +163,10 @@ class Answers:
 
     def ratio(
         self, metric: str, strategy: str | None = None, *, along: str, where: dict[str, Factor] | None = None
-    ) -> str:
-        """How many times the least estimate along an axis the greatest is."""
+    ) -> float:
+        """How many times the least estimate along an axis the greatest is; infinite if the least is 0."""
         values = [value.value for _, value in self.along(metric, strategy, along, where=where)]
-        return number(max(values) / min(values), 2) if min(values) > 0 else "infinitely many"
+        return max(values) / min(values) if min(values) > 0 else inf
 
     def span(
         self,
@@ -233,6 +235,45 @@ class Answers:
             f"right within {100 * tolerance:g} % in {counts['within']} of {len(rows)} cells and strategies, "
             f"off by more in {counts['off']}, and undecided at this precision in {counts['open']}"
         )
+
+
+def answer(plan: Plan, estimates: pd.DataFrame, published: pd.DataFrame) -> list[str]:
+    """Fill in an experiment's answer from its results, a text a paragraph.
+
+    Raises
+    ------
+    InputError
+        If it asks for what is not there.
+    """
+    try:
+        return Answers(plan, estimates, published).render()
+    except (TemplateError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
+        problem = Problem(f"{EXPERIMENTS}/{plan.name}.toml", "answer", f"cannot be filled in: {error}")
+        raise InputError([problem]) from None
+
+
+def check_answer(plan: Plan) -> None:
+    """Fill in an experiment's answer before there are results, as if all were 1.
+
+    Raises
+    ------
+    InputError
+        If it asks for what will not be there.
+    """
+    some = {"n": 1, "estimate": 1.0, "low": 1.0, "high": 1.0, "method": "t", "exact": 1.0}
+    rows = [
+        {**cell.factors, "strategy": name, "metric": metric, **some}
+        for cell in plan.cells
+        for name in plan.experiment.strategies
+        for metric in METRICS
+    ]
+    published = plan.experiment.published
+    compared = [
+        {"strategy": name, "metric": metric, "published": 1.0, "published_n": 1, **some, "z": 1.0}
+        for name, values in (published.values if published else {}).items()
+        for metric in values
+    ]
+    answer(plan, pd.DataFrame(rows), pd.DataFrame(compared))
 
 
 def verdict(row: pd.Series, tolerance: float) -> str:

@@ -104,10 +104,9 @@ def precision(plan: Plan, estimates: pd.DataFrame) -> str:
     ]
     if not missed:
         return f"All {len(rows)} headline intervals are within {enough}"
-    most = max(rows["n"])
     return (
-        f"{len(rows) - len(missed)} of {len(rows)} headline intervals are within {enough}; "
-        f"not reached with {most:,} runs, the most that were allowed: {'; '.join(missed)}"
+        f"{len(rows) - len(missed)} of {len(rows)} headline intervals are within {enough}, "
+        f"with at most {plan.experiment.replications:,} runs allowed; not reached: {'; '.join(missed)}"
     )
 
 
@@ -119,7 +118,7 @@ def _missed(plan: Plan, row: pd.Series) -> str:
         f"{key} {_factor(row[key])}" for key, base in plan.base.items() if not same(row[[key]], base).all()
     ]
     where = f" at {', '.join(apart)}" if apart else ""
-    return f"{LABELS.get(row['metric'], row['metric'])}, {row['strategy']}{where} ({width})"
+    return f"{LABELS.get(row['metric'], row['metric'])}, {row['strategy']}{where} ({width}, n = {row['n']:,})"
 
 
 def published(plan: Plan, table: pd.DataFrame) -> Table:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined, TemplateError
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from joblib import Parallel, delayed
 
-from sim.estimate import METRICS, Estimate
+from sim.estimate import Estimate
 from sim.report import gallery, tables
-from sim.report.answers import Answers
+from sim.report.answers import answer
 from sim.report.figures import Colours, colours, draw
 from sim.report.tables import Table
 from sim.study.config import Figure, Plan, load
@@ -135,7 +135,7 @@ def _section(plan: Plan, results: Path) -> Section:
         name=plan.name,
         title=experiment.title,
         question=" ".join(experiment.question.split()),
-        answer=_answer(plan, estimates, published),
+        answer=answer(plan, estimates, published),
         given=experiment.given,
         runs=tables.runs(estimates),
         precision=tables.precision(plan, estimates),
@@ -143,38 +143,6 @@ def _section(plan: Plan, results: Path) -> Section:
         open_tables=opened,
         folded_tables=folded,
     )
-
-
-def _answer(plan: Plan, estimates: pd.DataFrame, published: pd.DataFrame) -> list[str]:
-    try:
-        return Answers(plan, estimates, published).render()
-    except (TemplateError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
-        problem = Problem(f"{EXPERIMENTS}/{plan.name}.toml", "answer", f"cannot be filled in: {error}")
-        raise InputError([problem]) from None
-
-
-def check_answer(plan: Plan) -> None:
-    """Fill in an experiment's answer before there are results, as if all were 1.
-
-    Raises
-    ------
-    InputError
-        If it asks for what will not be there.
-    """
-    some = {"n": 1, "estimate": 1.0, "low": 1.0, "high": 1.0, "method": "t", "exact": 1.0}
-    rows = [
-        {**cell.factors, "strategy": name, "metric": metric, **some}
-        for cell in plan.cells
-        for name in plan.experiment.strategies
-        for metric in METRICS
-    ]
-    published = plan.experiment.published
-    compared = [
-        {"strategy": name, "metric": metric, "published": 1.0, "published_n": 1, **some, "z": 1.0}
-        for name, values in (published.values if published else {}).items()
-        for metric in values
-    ]
-    _answer(plan, pd.DataFrame(rows), pd.DataFrame(compared))
 
 
 def _picture(plan: Plan, figure: Figure, target: Path) -> Picture:

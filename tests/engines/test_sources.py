@@ -230,6 +230,7 @@ def test_a_schedule_strikes_at_the_instants_of_its_file(tmp_path: Path) -> None:
         ("seconds\nsoon\n", {}, "soon"),
         ("seconds\n", {}, "no times"),
         ("seconds\n5\n", {"length": 4.0}, "at least the last time"),
+        ("seconds\n5\n", {"times": [3.0]}, "are read from the file"),
     ],
 )
 def test_a_schedule_that_makes_no_sense(tmp_path: Path, text: str, more: Any, told: str) -> None:
@@ -265,6 +266,17 @@ def test_a_law_is_scaled_to_a_mean_time_between_crashes() -> None:
     assert scenario.crash.rate_per_s == pytest.approx(1 / 300)
 
 
+def test_each_of_several_sources_is_scaled_by_itself() -> None:
+    law = {"law": "weibull", "mean": 1000.0, "shape": 0.6}
+    match = {"by": "p_crash", "value": 0.2}
+    of = [each(law, "bug") | {"match": match}, host(law, "wear", match={"by": "mtbf", "value": 50.0})]
+    restart = {"strategy": {"protocol": "restart"}}
+    scenario = Scenario.model_validate(PARTS | {"crash": {"process": "any_of", "of": of}} | restart)
+    bug, wear = scenario.crash.of
+    assert bug.law.survival(40.0) == pytest.approx(0.8)
+    assert wear.law.mean_s == pytest.approx(50.0)
+
+
 def test_a_run_is_as_long_as_its_steps_and_calls_are_on_average() -> None:
     steps = [
         {"name": "a", "work": {"law": "exponential", "mean": 4.0}, "tool": 2.0},
@@ -282,6 +294,12 @@ def test_a_run_is_as_long_as_its_steps_and_calls_are_on_average() -> None:
         ({"match": {"by": "p_crash", "value": 1.0}}, "must be below 1"),
         ({"start": 3.0, "match": {"by": "mtbf", "value": 9.0}}, "not an age"),
         ({"law": {"law": "lomax", "c": 0.5, "scale": 1.0}, "start": "equilibrium"}, "no mean"),
+        (
+            {"law": {"law": "lomax", "c": 0.5, "scale": 1.0}, "match": {"by": "mtbf", "value": 9.0}},
+            "no finite time",
+        ),
+        ({"law": 0.0, "match": {"by": "p_crash", "value": 0.5}}, "no finite time above 0"),
+        ({"law": {"law": "uniform", "high": 5.0}, "start": 5.0}, "no lifetime of the law reaches"),
     ],
 )
 def test_what_cannot_be_matched(more: Any, told: str) -> None:

@@ -30,7 +30,6 @@ def test_sums_of_parts_are_those_of_the_whole() -> None:
     assert added.place == whole.place
     np.testing.assert_allclose(added.mean, whole.mean, rtol=1e-13)
     np.testing.assert_allclose(added.products, whole.products, rtol=1e-11, atol=1e-10)
-    assert np.array_equal(added.least, whole.least)
     assert np.array_equal(added.largest, whole.largest)
     for column, values in whole.values.items():
         assert np.array_equal(added.values[column], values, equal_nan=True)
