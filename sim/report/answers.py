@@ -19,6 +19,9 @@ from sim.study.errors import InputError, Problem
 from sim.study.files import EXPERIMENTS
 from sim.validation import allowed_instead
 
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+"""Figures as they stand in an exponent."""
+
 
 def number(value: Any, digits: int = 3) -> str:
     """Write a number with so many significant digits and thousands separated."""
@@ -28,7 +31,7 @@ def number(value: Any, digits: int = 3) -> str:
     rounded = float(f"{value:.{digits}g}")
     if rounded and abs(rounded) < 1e-4:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        return f"{mantissa}×10^{int(exponent)}"
+        return f"{mantissa}×10{str(int(exponent)).translate(RAISED)}"
     places = max(digits - 1 - int(np.floor(np.log10(abs(rounded)))), 0) if rounded else 0
     return f"{rounded:,.{places}f}"
 

@@ -24,7 +24,7 @@ ALONE_INCHES = (6.4, 3.8)
 LABEL_WIDTH = 34
 """Letters after which the label of a bar goes on below."""
 
-INCHES_PER_LABEL = 0.45
+INCHES_PER_LABEL = 0.55
 UNSEEN = "none seen: upper bound"
 MARKERS = "os^vP"
 EXACT: dict[str, Any] = {

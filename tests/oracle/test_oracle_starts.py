@@ -84,7 +84,6 @@ def test_memoryless_lives_have_no_age(start, ages):
         {"clock": "host", "renew": "never", "start": 500.0},
         {"clock": "host", "ages_in_downtime": True, "start": "equilibrium"},
         {"exposure": {"write": 2.0}, "start": 500.0},
-        {"law": {"law": "uniform", "low": 100.0, "high": 900.0}, "start": 900.0},
         {"law": {"law": "uniform", "low": 1.0, "high": 50.0}},
         {"law": {"law": "uniform", "low": 1.0, "high": 50.0}, "start": "equilibrium"},
         {"law": 5000.0, "start": "equilibrium"},
