@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.laws import Law, Scaled
+from sim.laws import Constant, Law, Scaled
 from sim.scenario import Scenario
 from sim.services import ZERO
-from sim.strategy import Call, Drain, Query, Save, Verb, Work
+from sim.strategy import Call, Drain, Park, Query, Save, Verb, Work
 from sim.streams import Key, Streams
 
 WORK, CALL, SAVE, QUERY = range(4)
@@ -24,6 +24,9 @@ WORK, CALL, SAVE, QUERY = range(4)
 
 LANE = "lane"
 """Name of the phase in which a save is put in a lane: it takes the worker no time."""
+
+SPECIAL = ("request", "exchange", LANE, "query", "park", "drain")
+"""Names of phases whose begin does more than let time pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,8 @@ class Phase:
     acts : bool
         Whether the phase belongs to the acting form of the step.
     name : str
-        ``work, tool, prepare, request, response, write, ack, lane, query`` or ``drain``.
+        ``work, tool, prepare, request, response, exchange, write, ack, lane, query, park`` or ``drain``. An
+        exchange is request and response together, where they may take several tries.
     law : Law
         Law of its time; of a lane's phase the law of the write.
     key : tuple
@@ -52,10 +56,16 @@ class Phase:
         The phase at which a recovery resumes once this save is durable; -1 for other phases.
     lane : str
         Name of the lane; empty for a phase for which the worker waits.
+    ack : Law
+        Law of the time from ◆durable of a save in a lane until its lane is free.
+    delta : bool
+        Whether this save is usable only with the one before it that is no delta.
+    holds : str
+        What becomes durable with this save: ``progress``, ``effect`` or ``entry``.
     weight : float
         How much likelier a second a crash is in it.
     special : bool
-        Whether its begin does more than let time pass: request, lane, query, drain.
+        Whether its begin does more than let time pass: request, exchange, lane, query, park, drain.
     saves : bool
         Whether ◆durable is passed at its end: write.
     """
@@ -70,6 +80,9 @@ class Phase:
     done: bool = False
     resume: int = -1
     lane: str = ""
+    ack: Law = ZERO
+    delta: bool = False
+    holds: str = "progress"
     weight: float = 1.0
     special: bool = False
     saves: bool = False
@@ -128,11 +141,11 @@ class Program:
     @cached_property
     def drawn(self) -> list[Drawn]:
         """What is drawn when phases begin: first the time of each, then acks of lanes and lags of queries."""
-        store, receiver = self.scenario.store, self.scenario.receiver
+        receiver = self.scenario.receiver
         times = [Drawn(phase.id, phase.law, phase.key) for phase in self.phases]
         for phase in self.phases:
             if phase.name == LANE:
-                times.append(Drawn(phase.id, store.ack, (*phase.key[:-1], "ack")))
+                times.append(Drawn(phase.id, phase.ack, (*phase.key[:-1], "ack")))
             elif phase.name == "query":
                 times.append(Drawn(phase.id, receiver.lag, (*phase.key, "lag")))
         return times
@@ -154,6 +167,13 @@ class Program:
     def saves(self) -> list[Phase]:
         """The phases that begin a save."""
         return [phase for phase in self.phases if phase.resume >= 0]
+
+    @cached_property
+    def foreseen(self) -> bool:
+        """Whether the way of a run without crashes follows from drawn times alone."""
+        scenario = self.scenario
+        waits = any(lane.bound or lane.batch > 1 for lane in scenario.strategy.lanes.values())
+        return not (scenario.converses or scenario.supervision or scenario.provider or waits)
 
     @cached_property
     def certain(self) -> bool:
@@ -247,6 +267,18 @@ class _Part:
     law: Law
     activity: int
 
+    @property
+    def acts(self) -> bool:
+        """Whether the action is performed, or ordered, by its end."""
+        return self.name == "write" and isinstance(self.verb, Save) and self.verb.acts
+
+
+def scaled(law: Law, by: float) -> Law:
+    """Give the law of times so many times as long."""
+    if by == 1:
+        return law
+    return Constant(value=law.value * by) if isinstance(law, Constant) else Scaled(of=law, by=by)
+
 
 def _parts(scenario: Scenario, index: int, acts: bool) -> Iterator[_Part]:
     """Timed parts of one form of a step; parts that take no time and mark nothing are left out."""
@@ -254,32 +286,37 @@ def _parts(scenario: Scenario, index: int, acts: bool) -> Iterator[_Part]:
     step = workload.steps[index]
     strategy = scenario.strategy
     last = index + 1 == len(workload.steps)
-    verbs = (strategy.action if acts else strategy.plain) + (strategy.end if last else ())
+    ends_group = last or step.group != workload.steps[index + 1].group
+    kept = strategy.saves_after(index + 1, step.name, acts, len(workload.steps), ends_group)
+    body = strategy.action if acts else strategy.plain
+    verbs = (strategy.begin if index == 0 else ()) + body + (strategy.end if last else ())
     for position, verb in enumerate(verbs):
         timed: list[tuple[str, Law, int]] = []
         match verb:
             case Work():
-                scale = workload.work_scale
-                work = step.work if scale == 1 else Scaled(of=step.work, by=scale)
-                timed = [("work", work, WORK)]
+                timed = [("work", scaled(step.work, workload.work_scale), WORK)]
                 if step.tool is not None and not acts:
                     timed.append(("tool", step.tool, WORK))
+            case Call() if scenario.converses:
+                timed = [("prepare", receiver.prepare, CALL), ("exchange", receiver.request, CALL)]
             case Call():
                 timed = [
                     ("prepare", receiver.prepare, CALL),
                     ("request", receiver.request, CALL),
                     ("response", step.tool or receiver.response, CALL),
                 ]
-            case Save(resume="next") if not strategy.saves_after(
-                index + 1, step.name, acts, len(workload.steps)
-            ):
+            case Save(resume="next", holds="progress") if not kept:
                 pass
-            case Save(lane=None):
-                timed = [("write", store.write, SAVE), ("ack", store.ack, SAVE)]
             case Save():
-                timed = [(LANE, store.write, SAVE)]
+                write = scaled(store.write, verb.scale * (1 + store.growth * index))
+                if verb.lane is None:
+                    timed = [("write", write, SAVE), ("ack", scaled(store.ack, verb.scale), SAVE)]
+                else:
+                    timed = [(LANE, write, SAVE)]
             case Query():
                 timed = [("query", receiver.query, QUERY)]
+            case Park():
+                timed = [("park", ZERO, QUERY)]
             case Drain():
                 timed = [("drain", ZERO, SAVE)]
         for name, law, activity in timed:
@@ -292,7 +329,8 @@ def _number(
     scenario: Scenario, index: int, acts: bool, parts: list[_Part], begin: int, following: int
 ) -> list[Phase]:
     """Give the parts of one form of a step their numbers, marks and resume points."""
-    done = max(i for i, part in enumerate(parts) if part.activity in (WORK, CALL))
+    done = max(i for i, part in enumerate(parts) if part.activity in (WORK, CALL) or part.acts)
+    body = begin + sum(part.position < len(scenario.strategy.begin) for part in parts) * (index == 0)
 
     def resume(at: int) -> int:
         save = parts[at].verb
@@ -302,16 +340,17 @@ def _number(
             case "next":
                 return following
             case "here":
-                return begin
+                return body
             case target:
                 later = (i for i in range(at, len(parts)) if parts[i].verb.verb == target)
                 return begin + next(later)
 
     phases = []
     for at, part in enumerate(parts):
+        save = part.verb if isinstance(part.verb, Save) else Save()
         same = {p.position for p in parts[:at] if p.verb.key == part.verb.key} - {part.position}
         # A save has the same latency whether the worker waits for it or not.
-        phase_name = "write" if part.name == LANE else part.name
+        phase_name = {LANE: "write", "exchange": "request"}.get(part.name, part.name)
         phases.append(
             Phase(
                 id=begin + at,
@@ -323,8 +362,11 @@ def _number(
                 activity=part.activity,
                 done=at == done,
                 resume=resume(at),
-                lane=part.verb.lane or "" if isinstance(part.verb, Save) else "",
-                special=part.name in ("request", LANE, "query", "drain"),
+                lane=save.lane or "",
+                ack=scaled(scenario.store.ack, save.scale),
+                delta=save.delta,
+                holds=save.holds,
+                special=part.name in SPECIAL,
                 saves=part.name == "write",
                 weight=scenario.crash.exposure.weight(part.name, scenario.workload.steps[index].name),
             )
@@ -334,8 +376,8 @@ def _number(
 
 def _gap(phases: list[Phase], following: int) -> range | None:
     """Phases of an acting step in [◆sent, ◆durable); nothing if no foreground save ends it."""
-    sent = next(phase.id for phase in phases if phase.name == "request")
+    sent = next((phase.id for phase in phases if phase.name in ("request", "exchange")), None)
     for phase in phases:
-        if phase.saves and phase.id > sent and phase.resume == following:
+        if sent is not None and phase.saves and phase.id > sent and phase.resume == following:
             return range(sent, phase.id + 1)
     return None

@@ -6,8 +6,9 @@ from typing import Any, Self
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from sim.crashes import AnyCrash, NoCrash
-from sim.services import Downtime, Receiver, Store
-from sim.strategy import Strategy
+from sim.services import ZERO, Client, Outages, Receiver, Store
+from sim.strategy import Query, Strategy
+from sim.supervision import Downtime, Supervision
 from sim.ticks import PER_SECOND
 from sim.validation import Count, Mistake, Model, Positive, allowed_instead, problems
 from sim.workload import Workload
@@ -17,6 +18,7 @@ class Limits(Model):
     """When a run is given up, and counted as stuck."""
 
     attempts: Count = Field(default=1000, description="attempts a run may take")
+    tries: Count = Field(default=1000, description="tries that one call may take")
     makespan: Positive | None = Field(default=None, description="time a run may take, s")
 
 
@@ -28,7 +30,15 @@ class Scenario(Model):
     crash: AnyCrash = NoCrash()
     store: Store = Store()
     receiver: Receiver = Receiver()
+    client: Client = Client()
+    provider: Outages | None = Field(
+        default=None,
+        description="outages of what does the work, such as a model; cut work begins anew",
+    )
     downtime: Downtime = Downtime()
+    supervision: Supervision | None = Field(
+        default=None, description="leases and time-outs by which a worker is taken for dead"
+    )
     limits: Limits = Limits()
     frozen: bool = Field(
         default=False,
@@ -43,6 +53,24 @@ class Scenario(Model):
         scenario = handler(data)
         run_s = scenario.workload.mean_s(scenario.receiver)
         return scenario.model_copy(update={"crash": scenario.crash.matched(run_s)})
+
+    @property
+    def converses(self) -> bool:
+        """Whether when and what a call is answered depends on more than drawn times."""
+        receiver, keys = self.receiver, self.receiver.keys
+        says_more = (
+            receiver.handling != ZERO,
+            receiver.request_lost,
+            receiver.answer_lost,
+            receiver.fails,
+            receiver.outages,
+            keys.remembers != "success",
+            keys.mismatch != "ignore",
+            keys.claim != "atomic",
+            keys.concurrent != "wait",
+            keys.forgets,
+        )
+        return self.client != Client() or self.supervision is not None or any(says_more)
 
     def model_post_init(self, _: Any) -> None:
         """Refuse what does not go together."""
@@ -60,6 +88,24 @@ class Scenario(Model):
             for name in set(exposure.steps) - set(names):
                 sentence = f"{name!r} is no step of the workload; {allowed_instead(name, names)}"
                 yield ("crash", *at, "exposure", "steps", name), sentence, name
+        yield from self._meaningless()
         limit = self.limits.makespan
         if limit is not None and limit * PER_SECOND < 1:
             yield ("limits", "makespan"), "must be at least a nanosecond.", limit
+
+    def _meaningless(self) -> Iterator[Mistake]:
+        """Find parts that are right alone and mean nothing together."""
+        strategy, receiver, watch = self.strategy, self.receiver, self.supervision
+        if strategy.key != "none" and not any(step.acts for step in self.workload.steps):
+            yield ("strategy", "key"), "no step of the workload acts, so nothing carries a key.", strategy.key
+        if not receiver.can_be_asked and any(isinstance(verb, Query) for verb in strategy.action):
+            yield ("strategy", "action"), "a query needs a receiver that can be asked.", None
+        if self.client.timeout is None:
+            for name in receiver.may_not_answer():
+                sentence = f"an answer that does not come ({name}) is waited for for ever; set a time-out."
+                yield ("client", "timeout"), sentence, None
+        if watch is not None and watch.lease is not None and self.downtime.detection != ZERO:
+            sentence = "with a lease a death is noticed when the lease runs out; leave this out."
+            yield ("downtime", "detection"), sentence, None
+        if strategy.run_id == "made" and strategy.key == "none":
+            yield ("strategy", "run_id"), "without keys it makes no difference; leave it out.", "made"

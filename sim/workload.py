@@ -29,6 +29,7 @@ class Step(Model):
         description="time of the step's tool call, s; where the call acts, the answer takes this time "
         "instead of the receiver's",
     )
+    group: str = Field(default="", description="name of the task it belongs to, with the steps beside it")
     action: Action | None = Field(default=None, description="what it does outside; nothing if absent")
 
     @property
@@ -47,6 +48,9 @@ class Workload(Model):
     title: str = ""
     source: str = Field(default="", description="where the figures come from")
     work_scale: Positive = Field(default=1.0, description="factor on the work time of every step")
+    rewords: Probability = Field(
+        default=0.0, description="chance that work done again gives the action other arguments"
+    )
     steps: tuple[Step, ...]
 
     shorthand = ("default",)

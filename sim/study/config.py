@@ -22,12 +22,12 @@ from sim.estimate import METRICS
 from sim.laws import files_in
 from sim.program import unfold
 from sim.scenario import Scenario
-from sim.services import Downtime
 from sim.simulation import Engine, choose
 from sim.study.errors import InputError, Problem
 from sim.study.files import EXPERIMENTS, GALLERY
 from sim.study.own_laws import load_laws
 from sim.study.precision import Precision
+from sim.supervision import Downtime
 from sim.validation import Count, Key, Mistake, Model, allowed_instead, problem, problems
 from sim.workload import Workload
 

@@ -192,13 +192,16 @@ def scenarios(draw: some.DrawFn) -> Scenario:
         return {name: draw(laws()) for name in names if draw(some.booleans())}
 
     chosen = draw(steps())
+    strategy = draw(strategies(len(chosen)))
+    if not any(step.get("action", {}).get("probability") for step in chosen):
+        del strategy["key"]
     limits: dict[str, Any] = {"attempts": draw(some.integers(1, 6))}
     if draw(some.integers(0, 2)) == 0:
         limits["makespan"] = draw(some.integers(1, 25))
     return Scenario.model_validate(
         {
             "workload": {"steps": chosen},
-            "strategy": draw(strategies(len(chosen))),
+            "strategy": strategy,
             "crash": draw(crashes()),
             "store": services("write", "ack"),
             "receiver": services("prepare", "request", "response", "query", "lag"),

@@ -7,7 +7,7 @@ import pytest
 
 import sim
 from sim.laws import LAWS
-from sim.services import Downtime
+from sim.supervision import Downtime
 from sim.strategy import PROTOCOLS, VERBS
 
 ENGINE = ("events", "timeline", "outcomes", "program", "schedule")
