@@ -56,7 +56,8 @@ class Exposure(Model):
 
     def weight(self, phase: str, step: str = "") -> float:
         """Weight of a phase by its name and that of its step."""
-        return float(getattr(self, phase, 1.0)) * self.steps.get(step, 1.0)
+        part = "response" if phase == "exchange" else phase
+        return float(getattr(self, part, 1.0)) * self.steps.get(step, 1.0)
 
 
 Clock = Literal["attempt", "worker", "wall"]
@@ -105,6 +106,8 @@ class CrashProcess(Model, ABC):
     name: ClassVar[str]
     repeats: ClassVar[bool] = True
     """Whether a run can crash more than once."""
+    needs_marks: ClassVar[bool] = False
+    """Whether it must know what a run passes without a crash."""
 
     exposure: Exposure = Exposure()
     cause: str = Field(default="", description="name of the cause; that of the process if absent")
@@ -117,21 +120,21 @@ class CrashProcess(Model, ABC):
         return nan
 
     @abstractmethod
-    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:
+    def plan(self, draws: "Streams", marks: "Marks | None", within: Within = 1.0) -> Plan:
         """Draw the crashes of a block.
 
         Parameters
         ----------
         draws : Streams
             The block's uniform numbers, by key.
-        marks : Marks
-            What the block's runs pass without a crash.
+        marks : Marks or None
+            What the block's runs pass without a crash; needed if the process `needs_marks`.
         within : float or ndarray of float, shape (replications,)
             The first crash is drawn from this least share of its law; 1 leaves it as it is. It is heeded by
             the processes of which `first_before` knows that law.
         """
 
-    def first_before(self, draws: "Streams", marks: "Marks", exposure: Ticks) -> Floats | None:
+    def first_before(self, draws: "Streams", marks: "Marks | None", exposure: Ticks) -> Floats | None:
         """Give the probability that the first crash comes before a worker has been exposed so long.
 
         Parameters
@@ -199,7 +202,7 @@ class NoCrash(CrashProcess):
 
     repeats = False
 
-    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
+    def plan(self, draws: "Streams", marks: "Marks | None", within: Within = 1.0) -> Plan:  # noqa: D102
         return self.one(_then_never(np.full(draws.size, NEVER)))
 
     def model_post_init(self, _: Any) -> None:
@@ -213,7 +216,7 @@ class At(CrashProcess):
 
     times: tuple[NonNegative, ...] = Field(min_length=1, description="instants since the begin of the run, s")
 
-    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
+    def plan(self, draws: "Streams", marks: "Marks | None", within: Within = 1.0) -> Plan:  # noqa: D102
         instants = to_ticks(sorted(self.times))
         return self.one(_then_never(*(np.full(draws.size, instant) for instant in instants)), "wall")
 
@@ -227,14 +230,17 @@ class UniformTime(CrashProcess):
     """One crash, uniform over the strategy's own crash-free run (in exposure)."""
 
     repeats = False
+    needs_marks = True
 
-    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
+    def plan(self, draws: "Streams", marks: "Marks | None", within: Within = 1.0) -> Plan:  # noqa: D102
+        assert marks is not None, "uniform over what is not known"
         instant = draws.uniforms("crash", "instant") * within * marks.exposure
         return self.one(_then_never(instant.astype(np.int64)))
 
     def first_before(  # noqa: D102
-        self, draws: "Streams", marks: "Marks", exposure: Ticks
+        self, draws: "Streams", marks: "Marks | None", exposure: Ticks
     ) -> Floats:
+        assert marks is not None, "uniform over what is not known"
         return exposure / np.maximum(marks.exposure, 1)
 
 
@@ -246,12 +252,14 @@ class UniformStep(CrashProcess):
     """
 
     repeats = False
+    needs_marks = True
 
     gap_share: Probability = Field(
         description="share of the crashes on a step that acts that land in [done, durable)"
     )
 
-    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
+    def plan(self, draws: "Streams", marks: "Marks | None", within: Within = 1.0) -> Plan:  # noqa: D102
+        assert marks is not None, "a step of what is not known"
         steps, replications = marks.done.shape
         step = (draws.uniforms("crash", "step") * steps).astype(np.intp)
         struck = (step, np.arange(replications))
@@ -327,14 +335,14 @@ class Renewal(CrashProcess):
     def rate_per_s(self) -> float:  # noqa: D102
         return 1 / self.law.mean_s if self.law.mean_s and self.renew == "crash" else nan
 
-    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
+    def plan(self, draws: "Streams", marks: "Marks | None", within: Within = 1.0) -> Plan:  # noqa: D102
         lives = self._lives(draws, within)
         if self.ages_in_downtime:
             return self.one(self._instants(lives, draws.size), "wall")
         return self.one(lives, "worker" if self.clock == "host" else "attempt")
 
     def first_before(  # noqa: D102
-        self, draws: "Streams", marks: "Marks", exposure: Ticks
+        self, draws: "Streams", marks: "Marks | None", exposure: Ticks
     ) -> Floats:
         # A time is rounded to a tick: before tick k is what lies below k - 1/2.
         time, age = np.maximum(exposure - 0.5, 0) / PER_SECOND, self._age(draws)
@@ -421,7 +429,7 @@ class Periodic(CrashProcess):
     def rate_per_s(self) -> float:  # noqa: D102
         return 1 / self.period
 
-    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
+    def plan(self, draws: "Streams", marks: "Marks | None", within: Within = 1.0) -> Plan:  # noqa: D102
         plan = self.one(self._instants(draws), "wall")
         return Plan((replace(plan.sources[0], grace=to_tick(self.grace)),))
 
@@ -463,7 +471,7 @@ class Schedule(CrashProcess):
         times, _ = read_times(file_of(data["file"]))
         return data | {"times": tuple(sorted(times))}
 
-    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
+    def plan(self, draws: "Streams", marks: "Marks | None", within: Within = 1.0) -> Plan:  # noqa: D102
         return self.one(self._instants(draws), "wall")
 
     def _instants(self, draws: "Streams") -> Iterator[Ticks]:
@@ -505,7 +513,7 @@ class Bursts(CrashProcess):
         calm, storm = self.calm_lasts, self.storm_lasts
         return (calm / self.calm_mean + storm / self.storm_mean) / (calm + storm)
 
-    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
+    def plan(self, draws: "Streams", marks: "Marks | None", within: Within = 1.0) -> Plan:  # noqa: D102
         return self.one(self._instants(draws), "wall")
 
     def _instants(self, draws: "Streams") -> Iterator[Ticks]:
@@ -548,7 +556,7 @@ class AnyOf(CrashProcess):
     def rate_per_s(self) -> float:  # noqa: D102
         return sum(source.rate_per_s for source in self.of)
 
-    def plan(self, draws: "Streams", marks: "Marks", within: Within = 1.0) -> Plan:  # noqa: D102
+    def plan(self, draws: "Streams", marks: "Marks | None", within: Within = 1.0) -> Plan:  # noqa: D102
         plans = (crash.plan(draws.under(f"source {k}"), marks) for k, crash in enumerate(self.of))
         return Plan(
             tuple(

@@ -20,6 +20,17 @@ from sim.ticks import Ticks, to_seconds
 KEPT, REDONE, LOST = range(3)
 """Fates, in the order of the accounts."""
 
+CAUSES = {
+    "crash": "sent again after a crash",
+    "timeout": "sent again by the same worker, which had no answer in time",
+    "zombie": "sent by a worker that was taken for dead, or by one in the place of such a worker",
+    "relay": "performed again by the relay of an outbox",
+    "expired_key": "whose key the receiver no longer remembered",
+    "race": "whose key was inserted while it was under way",
+    "receiver_crash": "whose key was lost because the receiver died before it was remembered",
+}
+"""Why an action is performed again."""
+
 OUTCOMES = {
     "crashes": "times the worker died",
     "redone_steps": "completions of steps beyond the first",
@@ -28,6 +39,9 @@ OUTCOMES = {
     "wasted_tokens": "tokens bought for work that was redone or lost",
     "actions": "distinct actions in the run's workload",
     "duplicate_actions": "performances of actions beyond the first",
+    **{f"duplicates_{cause}": f"of these, performances {why}" for cause, why in CAUSES.items()},
+    "spacing_s": "time from the first performance of the action that was first repeated to its repeat, s; "
+    "empty where none was",
     "lost_actions": "actions never performed although the run finished",
     "blocked_duplicates": "repeats that the receiver answered from its key table",
     "saves": "saves begun",
@@ -37,10 +51,12 @@ OUTCOMES = {
     "finished": "whether the run finished",
     "stuck": "whether the run was given up",
     "skipped_steps": "steps of a finished run that were never completed",
+    "zombie_s": "time of workers beside the one that took their place, s",
     "action_crashes": "crashes that struck a step that acts",
     "gap_crashes": "of these, crashes in [sent, durable); empty where no such gap is defined",
     "gap_crashes_after_done": "of these, crashes in [done, durable); empty likewise",
-    "gap_s": "time from sending an action to the save that records it without a crash, over all actions, s",
+    "gap_s": "time from sending an action to the save that records it without a crash, over all actions, s; "
+    "empty where it is not known before",
     "rule_duplicates": "what the rule of thumb says: crash rate × gap_s; empty where there is no rate",
 }
 """Columns of a run, in order, with their meaning."""
@@ -95,10 +111,14 @@ class Log:
     phases, ends : array of int64
         Number of each phase walked through, and the tick at which it ended or was cut off.
     attempts : list of Attempt
-    performed, blocked : list of (int, int)
-        (run, step) of each action performed, and of each repeat answered from the key table.
-    finished, makespan, down : list
-        Of each run: whether it finished, when it ended, and how long no worker worked, in ticks.
+    performed, blocked, done_late : list of (int, int)
+        (run, step) of each action performed, of each repeat answered from the key table, and of each step
+        that a worker did which had been replaced.
+    instants, causes : list of int, list of str
+        Of each action performed: when, in ticks; why again, of `CAUSES`, or "" for the first time.
+    finished, makespan, down, zombie : list
+        Of each run: whether it finished, when it ended, how long no worker worked, and how long workers
+        worked that had been replaced, in ticks.
     """
 
     phases: "array[int]" = field(default_factory=lambda: array("q"))
@@ -106,9 +126,13 @@ class Log:
     attempts: list[Attempt] = field(default_factory=list)
     performed: list[tuple[int, int]] = field(default_factory=list)
     blocked: list[tuple[int, int]] = field(default_factory=list)
+    done_late: list[tuple[int, int]] = field(default_factory=list)
+    instants: list[int] = field(default_factory=list)
+    causes: list[str] = field(default_factory=list)
     finished: list[bool] = field(default_factory=list)
     makespan: list[int] = field(default_factory=list)
     down: list[int] = field(default_factory=list)
+    zombie: list[int] = field(default_factory=list)
 
 
 class AccountsError(Exception):
@@ -146,7 +170,7 @@ class Tally:
 
 
 def count(
-    program: Program, log: Log, acts: NDArray[np.bool_], gap: Ticks, causes: Sequence[str] = ()
+    program: Program, log: Log, acts: NDArray[np.bool_], gap: Ticks | None, causes: Sequence[str] = ()
 ) -> Tally:
     """Count the outcomes of a block.
 
@@ -158,8 +182,8 @@ def count(
         What happened in them.
     acts : ndarray of bool, shape (runs, steps)
         Which steps act in each run.
-    gap : ndarray of int64, shape (runs,)
-        Save gap of each run without a crash, in ticks.
+    gap : ndarray of int64, shape (runs,), or None
+        Save gap of each run without a crash, in ticks, if it is known.
     causes : list of str
         Columns that count crashes by cause, in the order of the sources.
 
@@ -184,7 +208,7 @@ def count(
         return _per_run(flat[:, 0] * steps + flat[:, 1], runs * steps).reshape(runs, steps)
 
     performed = per_step(log.performed)
-    completions = table.completions(runs, steps)
+    completions = table.completions(runs, steps) + per_step(log.done_late)
     struck = table.struck()
     by_run = table.run_of_attempt
     on_action = program.acts[struck.phase]
@@ -196,6 +220,7 @@ def count(
         "wasted_tokens": table.wasted_tokens(runs),
         "actions": acts.sum(axis=1),
         "duplicate_actions": np.maximum(performed - 1, 0).sum(axis=1),
+        **repeats(log, runs),
         "lost_actions": ((performed == 0) & acts & finished[:, None]).sum(axis=1),
         "blocked_duplicates": per_step(log.blocked).sum(axis=1),
         "saves": _per_run(table.run[table.saves], runs),
@@ -205,6 +230,7 @@ def count(
         "finished": finished,
         "stuck": ~finished,
         "skipped_steps": ((completions == 0) & finished[:, None]).sum(axis=1),
+        "zombie_s": to_seconds(np.array(log.zombie, np.int64)),
         "action_crashes": _per_run(struck.run[on_action], runs),
     }
     for name, inside in (
@@ -214,11 +240,33 @@ def count(
         columns[name] = (
             _per_run(struck.run[inside[struck.phase]], runs) if program.has_gap else np.full(runs, np.nan)
         )
-    columns["gap_s"] = to_seconds(gap)
-    columns["rule_duplicates"] = to_seconds(gap) * program.scenario.crash.rate_per_s
+    gap_s = np.full(runs, np.nan) if gap is None else to_seconds(gap)
+    columns["gap_s"] = gap_s
+    columns["rule_duplicates"] = gap_s * program.scenario.crash.rate_per_s
     for number, name in enumerate(causes):
         columns[name] = _per_run(table.run_of_attempt[table.cause == number], runs)
     return Tally(columns, accounts)
+
+
+def repeats(log: Log, runs: int) -> dict[str, NDArray[np.generic]]:
+    """Count the duplicates of each run by cause, and measure how long the first came after its original."""
+    run = np.array(log.performed, np.int64).reshape(-1, 2)[:, 0]
+    causes = np.array(log.causes)
+    columns: dict[str, NDArray[np.generic]] = {
+        f"duplicates_{cause}": _per_run(run[causes == cause], runs) for cause in CAUSES
+    }
+    first: dict[tuple[int, int], int] = {}
+    again: dict[int, tuple[int, int]] = {}
+    for performed, instant in zip(log.performed, log.instants, strict=True):
+        if performed not in first:
+            first[performed] = instant
+        else:
+            repeat = (instant, instant - first[performed])
+            again[performed[0]] = min(again.get(performed[0], repeat), repeat)
+    spacing = np.full(runs, np.nan)
+    for number, (_, apart) in again.items():
+        spacing[number] = to_seconds(apart)
+    return columns | {"spacing_s": spacing}
 
 
 def _per_run(run: NDArray[np.int64], runs: int) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.laws import Constant, Law, Scaled
+from sim.laws import Law, longer
 from sim.scenario import Scenario
 from sim.services import ZERO
 from sim.strategy import Call, Drain, Park, Query, Save, Verb, Work
@@ -180,6 +180,10 @@ class Program:
         """Whether all runs take the same phases."""
         return all(step.acts in (0.0, 1.0) for step in self.scenario.workload.steps)
 
+    def steps_before(self, phase: int) -> int:
+        """How many whole steps come before a phase."""
+        return int(np.searchsorted(self.first[1:], phase, side="right"))
+
     def taken(self, acts: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which phases the runs of a block take.
 
@@ -273,13 +277,6 @@ class _Part:
         return self.name == "write" and isinstance(self.verb, Save) and self.verb.acts
 
 
-def scaled(law: Law, by: float) -> Law:
-    """Give the law of times so many times as long."""
-    if by == 1:
-        return law
-    return Constant(value=law.value * by) if isinstance(law, Constant) else Scaled(of=law, by=by)
-
-
 def _parts(scenario: Scenario, index: int, acts: bool) -> Iterator[_Part]:
     """Timed parts of one form of a step; parts that take no time and mark nothing are left out."""
     workload, store, receiver = scenario.workload, scenario.store, scenario.receiver
@@ -294,7 +291,7 @@ def _parts(scenario: Scenario, index: int, acts: bool) -> Iterator[_Part]:
         timed: list[tuple[str, Law, int]] = []
         match verb:
             case Work():
-                timed = [("work", scaled(step.work, workload.work_scale), WORK)]
+                timed = [("work", longer(step.work, workload.work_scale), WORK)]
                 if step.tool is not None and not acts:
                     timed.append(("tool", step.tool, WORK))
             case Call() if scenario.converses:
@@ -308,9 +305,9 @@ def _parts(scenario: Scenario, index: int, acts: bool) -> Iterator[_Part]:
             case Save(resume="next", holds="progress") if not kept:
                 pass
             case Save():
-                write = scaled(store.write, verb.scale * (1 + store.growth * index))
+                write = longer(store.write, verb.scale * (1 + store.growth * index))
                 if verb.lane is None:
-                    timed = [("write", write, SAVE), ("ack", scaled(store.ack, verb.scale), SAVE)]
+                    timed = [("write", write, SAVE), ("ack", longer(store.ack, verb.scale), SAVE)]
                 else:
                     timed = [(LANE, write, SAVE)]
             case Query():
@@ -363,7 +360,7 @@ def _number(
                 done=at == done,
                 resume=resume(at),
                 lane=save.lane or "",
-                ack=scaled(scenario.store.ack, save.scale),
+                ack=longer(scenario.store.ack, save.scale),
                 delta=save.delta,
                 holds=save.holds,
                 special=part.name in SPECIAL,

@@ -96,6 +96,7 @@ def walk(program: Program, begin: Ticks, times: Ticks, on: NDArray[np.bool_]) ->
     save = iter(durable)
     # Off a run's way phases take no time, so that lanes are busy no longer than they were.
     free = {phase.lane: begin for phase in program.saves if phase.lane}
+    base = begin if any(phase.delta for phase in program.saves) else None
     for phase in program.phases:
         time, now, end = spent[phase.id], passed[phase.id], passed[phase.id + 1]
         if phase.name == LANE:
@@ -107,7 +108,14 @@ def walk(program: Program, begin: Ticks, times: Ticks, on: NDArray[np.bool_]) ->
             np.multiply(np.maximum(waits, 0), on[phase.id], out=time)
         add(now, time, out=end)
         if phase.saves:
-            next(save)[:] = end
+            written = next(save)
+            written[:] = end
+        if base is not None and phase.resume >= 0:
+            # A delta is usable from when what it rests upon is.
+            if phase.delta:
+                np.maximum(written, base, out=written)
+            else:
+                base = np.where(on[phase.id], written, base)
     return Walk(spent[: len(program.phases)], passed, durable)
 
 
@@ -162,7 +170,7 @@ def marks(program: Program, acts: NDArray[np.bool_], path: Walk) -> Marks:
     behind = np.searchsorted(program.first[1:], [phase.resume for phase in program.saves], side="right")
     for phase, instant, steps in zip(program.saves, path.durable, behind.tolist(), strict=True):
         np.copyto(durable[phase.step], instant, where=taken[phase.id])
-        if steps:
+        if steps and not program.scenario.strategy.memory_only:
             last = recorded[steps - 1]
             np.minimum(last, instant, out=last, where=taken[phase.id])
     for step in reversed(range(len(recorded) - 1)):

@@ -114,6 +114,11 @@ class Lane(Model):
         default=None, description="after how long a batch is written that is not full, s; absent: at a drain"
     )
 
+    def model_post_init(self, _: Any) -> None:
+        """Refuse a batch that never becomes full."""
+        if self.bound is not None and self.batch > self.bound:
+            raise problem(f"must be at most the bound ({self.bound}).", ("batch",), self.batch)
+
 
 class Relay(Model):
     """What performs the entries of an outbox: it sends each, waits for the answer, then marks it."""

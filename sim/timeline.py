@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.crashes import Plan, Source, Within
-from sim.outcomes import OUTCOMES, by_cause
-from sim.program import CALL, LANE, SAVE, Phase, Program
+from sim.outcomes import CAUSES, OUTCOMES, by_cause
+from sim.program import CALL, SAVE, Phase, Program
 from sim.schedule import Walk, exposed, first_times, marks, source_weights, unbroken, walk
 from sim.streams import Key, Streams
 from sim.ticks import NEVER, Ticks, later, to_seconds, to_tick, to_ticks
@@ -31,9 +31,19 @@ Columns = dict[str, NDArray[np.generic]]
 
 def cannot(program: Program) -> str:
     """Say in a sentence why this engine cannot simulate a program; nothing if it can."""
-    known = ("request", LANE, "query", "drain")
-    unknown = sorted({phase.name for phase in program.phases if phase.special and phase.name not in known})
-    return f"the timeline engine does not know what begins with {', '.join(unknown)}." if unknown else ""
+    scenario, strategy = program.scenario, program.scenario.strategy
+    beyond = {
+        "answers that depend on more than drawn times": scenario.converses,
+        "a living worker that is taken for dead": scenario.supervision,
+        "outages of a provider": scenario.provider,
+        "lanes with a bound or batches": not program.foreseen,
+        "a relay": strategy.relay,
+        "keys made of arguments": strategy.key == "arguments",
+        "run ids that workers make": strategy.run_id == "made",
+        "a lane into a store of one slot": scenario.store.slots == 1 and any(p.lane for p in program.saves),
+    }
+    found = [what for what, there in beyond.items() if there]
+    return f"the timeline engine does not know {', '.join(found)}." if found else ""
 
 
 class SourceState:
@@ -204,6 +214,76 @@ class Query(NamedTuple):
         return cls(query.id, first, list(call.values()), call["request"])
 
 
+class Ledger:
+    """What a receiver performs of what comes in, once all has come.
+
+    Its answer takes the same time whatever it is, so no worker's way depends on it.
+
+    Parameters
+    ----------
+    program : Program
+        The phases.
+    replications : int
+        How many.
+    """
+
+    def __init__(self, program: Program, replications: int) -> None:
+        strategy, keys = program.scenario.strategy, program.scenario.receiver.keys
+        ttl = to_tick(keys.ttl) if keys.ttl is not None else NEVER
+        self.remembers = ttl if strategy.key == "run_step" else 0
+        self.actions = sum(phase.name == "request" or phase.holds == "effect" for phase in program.phases)
+        self.replications = replications
+        self.first = np.full((self.actions, replications), NEVER)
+        self.places: list[Numbers] = []
+        self.instants: list[Ticks] = []
+
+    def enter(self, action: int, run: Numbers, instant: Ticks, comes: Bools) -> None:
+        """Take the requests of an attempt for one action; those that come."""
+        which = run[comes]
+        first = self.first[action, which]
+        new = first == NEVER
+        self.first[action, which[new]] = instant[comes][new]
+        self.places.append(action * self.replications + which[~new])
+        self.instants.append(instant[comes][~new])
+
+    def settle(self) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
+        """Perform what is new or forgotten.
+
+        Returns
+        -------
+        ndarray
+            How often each action was performed, shape (actions, replications); repeats that were blocked; the
+            time from the first performance to the repeat of the action that was first repeated, s, NaN where
+            none was. Both of shape (replications,).
+        """
+        performed = (self.first < NEVER).astype(np.int64)
+        blocked = np.zeros(self.replications, np.int64)
+        spacing = np.full(self.replications, np.nan)
+        if not self.places:
+            return performed, blocked, spacing
+        place, instant = np.concatenate(self.places), np.concatenate(self.instants)
+        both = np.unique(place)
+        place, instant = np.append(both, place), np.append(self.first.ravel()[both], instant)
+        order = np.lexsort((instant, place))
+        place, instant = place[order], instant[order]
+        begins = np.flatnonzero(np.diff(place, prepend=-1))
+        begin = np.repeat(begins, np.diff(np.append(begins, place.size)))
+        rank = np.arange(place.size) - begin
+        known = instant.copy()  # since when the key is known that an arrival finds
+        again = np.zeros(place.size, np.bool_)
+        for k in range(1, int(rank.max(initial=0)) + 1):
+            here = np.flatnonzero(rank == k)
+            again[here] = instant[here] - known[here - 1] >= self.remembers
+            known[here] = np.where(again[here], instant[here], known[here - 1])
+        np.add.at(performed.ravel(), place[again], 1)
+        np.add.at(blocked, place[(rank > 0) & ~again] % self.replications, 1)
+        run, apart = place[again] % self.replications, (instant - instant[begin])[again]
+        order = np.lexsort((apart, instant[again], run))
+        found, where = np.unique(run[order], return_index=True)
+        spacing[found] = to_seconds(apart[order][where])
+        return performed, blocked, spacing
+
+
 class Tables:
     """What is known of phases by their number; the last entry is for the end of a run."""
 
@@ -213,6 +293,11 @@ class Tables:
         self.saves = [phase.id for phase in program.saves]
         self.resume = np.array([phase.resume for phase in program.saves], np.int32)[:, np.newaxis]
         self.requests = [phase.id for phase in phases if phase.name == "request"]
+        # Whether a save performs the action of its step, and the phases at whose end actions are performed.
+        self.effects = [row for row, phase in enumerate(program.saves) if phase.holds == "effect"]
+        self.acting = [*self.requests, *(program.saves[row].id for row in self.effects)]
+        self.parks = [Query.of(program, phase) for phase in phases if phase.name == "park"]
+        self.writes = np.array([phase.saves for phase in phases] + [False])
         self.queries = [Query.of(program, phase) for phase in phases if phase.name == "query"]
         # How many steps are done in a phase, if none was skipped, and where the next one begins.
         self.steps_done = np.append(program.step + program.after_done, len(steps))
@@ -351,7 +436,7 @@ class Block:
 
         # Sums over the attempts of each replication.
         self.total: dict[str, Ticks] = defaultdict(lambda: np.zeros(runs, np.int64))
-        self.sent = np.zeros((len(tables.requests), runs), np.int64)
+        self.ledger = Ledger(program, runs)
         self.wasted_tokens = np.zeros(runs)
         prices = tables.tokens[:-1, np.newaxis] * self.taken[: len(program.phases)]
         self.tokens_before = np.vstack([np.zeros((1, prices.shape[1])), np.cumsum(prices, axis=0)])
@@ -368,25 +453,49 @@ class Block:
     def attempt(self) -> Attempts:
         """Let a worker walk through each run until it dies, finishes or is given up."""
         tables, first = self.tables, self.attempts == 1
-        load = np.zeros_like(self.now) if first else self.downtime("load", np.arange(self.run.size))
+        load = np.zeros_like(self.now) if first else self.load()
         begin = later(self.now, load)
         begun = (tables.phase_of_drawn >= self.record) & self.taken
         start = self.ask(begun, begin)
+        ends = self.parked(begun)
         path = self.path if first else walk(self.program, begin, self.times, begun)
         dies, cause, stopped = self.crashes.strike(self.run, self.record, self.now, load, path)
         stop = np.minimum(dies, self.limit)
+        ends &= begin <= stop
+        stop = np.where(ends, begin, stop)
 
         # What ends on the tick has ended before. A phase cut short has begun, unless the worker was loading.
         passed = (path.passed[1:] <= stop).sum(axis=0, dtype=np.int32)
         stopped[dies > stop] = -1
         at = np.maximum(np.where(stopped >= 0, stopped, passed), self.record)
-        begun &= tables.phase_of_drawn < at + ((begin <= stop) & (stopped < 0))
+        at = np.where(ends, self.record, at)
+        begun &= (tables.phase_of_drawn < at + ((begin <= stop) & (stopped < 0))) & ~ends
         durable = begun[tables.saves] & (path.durable <= stop)
         record = np.maximum(self.record, (durable * tables.resume).max(axis=0, initial=0))
         loaded, ended = np.minimum(load, stop - self.now), np.minimum(path.passed[-1], stop)
-        finished = (path.passed[-1] <= stop) & (stopped < 0)
-        died = ~finished & (dies < self.limit)
+        finished = (path.passed[-1] <= stop) & (stopped < 0) & ~ends
+        died = ~finished & (dies < self.limit) & ~ends
         return Attempts(path, begun, start, at, record, loaded, ended, cause, stopped >= 0, finished, died)
+
+    def load(self) -> Ticks:
+        """How long the workers load: what is saved, and each step of it again. Ticks."""
+        every = np.arange(self.run.size)
+        load = self.downtime("load", every)
+        replay = self.downtime("replay", every)
+        if replay.any():
+            load = later(load, np.searchsorted(self.program.first[1:], self.record, side="right") * replay)
+        return load
+
+    def parked(self, on: Bools) -> Bools:
+        """Which attempts end as they begin: to wait for a person, or with nothing; take parks off the way."""
+        ends = np.zeros(self.run.size, np.bool_)
+        if self.attempts > 1 and self.program.scenario.strategy.if_nothing == "stuck":
+            ends |= self.record == 0
+        for park in self.tables.parks:
+            if self.attempts > 1:
+                ends |= on[park.number] & (self.record >= park.first)
+            on[park.number] = False
+        return ends
 
     def ask(self, on: Bools, begin: Ticks) -> Numbers:
         """Take off the way of attempts the queries that are not asked, and the calls that an answer spares.
@@ -429,11 +538,18 @@ class Block:
         struck = np.flatnonzero(attempts.died & ~attempts.stopped & (path.passed[0] <= attempts.ended))
         for name, counts in tables.struck.items():
             total[name][run[struck]] += counts[at[struck]]
-        for sent, request in zip(self.sent, tables.requests, strict=True):
-            sent[run] += begun[request]
-        for performed, query in zip(self.performed, tables.queries, strict=True):
-            arrives = path.passed[query.request + 1]
-            np.minimum(performed, arrives, out=performed, where=begun[query.request])
+        for row, request in enumerate(tables.requests):
+            arrives = path.passed[request + 1]
+            comes = begun[request]
+            if self.program.scenario.receiver.on_disconnect == "cancels":
+                comes = comes & ((arrives <= attempts.ended) | ~attempts.died)
+            self.ledger.enter(row, run, arrives, comes)
+            for performed, query in zip(self.performed, tables.queries, strict=True):
+                if query.request == request:
+                    np.minimum(performed, arrives, out=performed, where=comes)
+        for row, save in enumerate(tables.effects, len(tables.requests)):
+            instant = path.durable[save]
+            self.ledger.enter(row, run, instant, begun[tables.saves[save]] & (instant <= attempts.ended))
 
     def account(self, attempts: Attempts) -> None:
         """Add up the time of an attempt of each run by what became of it."""
@@ -477,8 +593,9 @@ class Block:
         self.total["finished"][self.run] = attempts.finished
 
         stays &= wakes <= self.limit
-        self.draw_again(attempts.begun & stays & (self.tables.phase_of_drawn >= attempts.record))
-        self.now, self.record = wakes, attempts.record
+        record = self.left_of(attempts)
+        self.draw_again(attempts.begun & stays & (self.tables.phase_of_drawn >= record))
+        self.now, self.record = wakes, record
         self.reached = np.maximum(self.reached, attempts.at)
         stay = np.flatnonzero(stays)
         if stay.size < self.run.size:
@@ -486,6 +603,18 @@ class Block:
                 setattr(self, name, np.take(getattr(self, name), stay, axis=-1))
             if self.taken.shape[1] > 1:
                 self.taken = self.taken[:, stay]
+
+    def left_of(self, attempts: Attempts) -> Numbers:
+        """Where a recovery resumes, with what the crash itself destroys. Shape (runs,)."""
+        scenario, record = self.program.scenario, attempts.record
+        if scenario.strategy.memory_only:
+            return np.zeros_like(record)
+        if scenario.store.slots == 1:
+            torn = self.tables.writes[attempts.at] & attempts.died & ~attempts.stopped
+            torn &= attempts.path.passed[0] <= attempts.ended
+            torn &= self.draws.uniforms("torn", self.attempts)[self.run] < scenario.store.torn
+            return np.where(torn, 0, record)
+        return record
 
     def backoff(self, which: Numbers, ended: Ticks) -> Ticks:
         """How long some runs wait besides, after so many crashes in a row, in ticks."""
@@ -526,9 +655,10 @@ class Block:
         """Outcomes as in `sim.outcomes.OUTCOMES`, each of shape (replications,)."""
         program, total, gap = self.program, self.total, self.marks.gap()
         finished = total["finished"].astype(np.bool_)
-        repeats = np.maximum(self.sent - 1, 0).sum(axis=0)
-        keyed = program.scenario.strategy.key == "run_step"
-        taken = program.taken(self.acts)[self.tables.requests]
+        performed, blocked, spacing = self.ledger.settle()
+        repeats = np.maximum(performed - 1, 0).sum(axis=0)
+        taken = program.taken(self.acts)[self.tables.acting]
+        lasting = program.scenario.strategy.key == "run_step"
         skipped = self.acts.shape[1] - total["completions"] + total["redone_steps"]
         found: Columns = {
             name: to_seconds(values) if name.endswith("_s") else values for name, values in total.items()
@@ -536,9 +666,14 @@ class Block:
         found |= {
             "wasted_tokens": self.wasted_tokens,
             "actions": self.acts.sum(axis=1),
-            "duplicate_actions": repeats * (not keyed),
-            "lost_actions": ((self.sent == 0) & taken & finished).sum(axis=0),
-            "blocked_duplicates": repeats * keyed,
+            "duplicate_actions": repeats,
+            **{f"duplicates_{cause}": np.zeros(finished.size, np.int64) for cause in CAUSES},
+            # Nothing else lets an action through again here.
+            f"duplicates_{'expired_key' if lasting else 'crash'}": repeats,
+            "spacing_s": spacing,
+            "lost_actions": ((performed == 0) & taken & finished).sum(axis=0),
+            "blocked_duplicates": blocked,
+            "zombie_s": np.zeros(finished.size),
             "finished": finished,
             "stuck": ~finished,
             "skipped_steps": skipped * finished,

@@ -11,7 +11,7 @@ A new law is one decorated class, here or in a file of a project's ``experiments
 from sim.laws.base import LAWS, Floats, Law, law
 from sim.laws.by_name import ScipyLaw
 from sim.laws.closed import Constant, Exponential, Lognormal, Lomax, Uniform, Weibull
-from sim.laws.composed import Mixture, Part, Scaled, Shifted, Truncated
+from sim.laws.composed import Mixture, Part, Scaled, Shifted, Truncated, longer
 from sim.laws.empirical import Empirical, file_of, files_in, read_times
 from sim.laws.gamma import Gamma
 from sim.laws.parsing import AnyLaw, parse_law
@@ -45,6 +45,7 @@ __all__ = [
     "file_of",
     "files_in",
     "law",
+    "longer",
     "parse_law",
     "read_times",
 ]

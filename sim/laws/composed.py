@@ -9,6 +9,7 @@ from pydantic import Field
 
 from sim.laws import numeric
 from sim.laws.base import Floats, Law, law
+from sim.laws.closed import Constant
 from sim.laws.parsing import AnyLaw
 from sim.validation import Model, NonNegative, Positive, problem
 
@@ -42,6 +43,13 @@ class Scaled(Law):
     @property
     def mean_s(self) -> float:  # noqa: D102
         return self.by * self.of.mean_s
+
+
+def longer(law: Law, by: float) -> Law:
+    """Give the law of times so many times as long."""
+    if by == 1:
+        return law
+    return Constant(value=law.value * by) if isinstance(law, Constant) else Scaled(of=law, by=by)
 
 
 @law("shifted")

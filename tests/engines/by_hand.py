@@ -14,6 +14,7 @@ from typing import Any
 from engine_scenarios import simulate_on_both
 
 import sim
+from sim.outcomes import CAUSES
 
 BOOK = Path(__file__).with_name("by_hand.md")
 
@@ -113,6 +114,9 @@ class Table:
             "wasted_tokens": row.time("tokens" if row.cells.get("tokens") else "wasted", crash),
             "actions": self.actions,
             "duplicate_actions": 0 if self.keyed else repeats,
+            **{f"duplicates_{cause}": 0 for cause in CAUSES},
+            "duplicates_crash": 0 if self.keyed else repeats,
+            "zombie_s": 0,
             "lost_actions": row.count("never"),
             "blocked_duplicates": repeats if self.keyed else 0,
             "saves": row.count("saves", self.saves),

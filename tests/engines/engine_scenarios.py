@@ -92,7 +92,7 @@ def random_parts(
         if rng.random() < 0.6:
             parts["action"] = {"probability": float(rng.choice(probabilities))}
         steps.append(parts)
-    if not any(step.get("action", {}).get("probability") for step in steps):
+    if max(probabilities) and not any(step.get("action", {}).get("probability") for step in steps):
         steps[0]["action"] = {}
     exposure = {"write": 5.0, "load": 0.5, "response": 0.0, "drain": 2.5} if rng.random() < 0.4 else {}
     lifetime = random_law(rng, float(rng.uniform(20, 60)) * second, families=4)

@@ -10,7 +10,9 @@ from itertools import pairwise
 import pytest
 from by_hand import CHECKPOINT, SURROUNDINGS, Table, differences, in_ticks, outcome, scenario, tables, tick
 
-from sim.events import Block, Run, Store
+from sim.events import Block, Run
+from sim.events.store import Saving
+from sim.events.worker import Worker
 from sim.outcomes import OUTCOMES, Log
 from sim.program import unfold
 from sim.streams import Streams
@@ -70,20 +72,18 @@ def test_the_gap_is_as_long_as_was_worked_out_whether_or_not_a_crash_is_in_it(na
 
 
 @pytest.mark.parametrize("name", FIRST_CRASHES)
-def test_no_mark_of_a_run_without_a_crash_is_missing_from_its_table(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_mark_of_a_run_without_a_crash_is_missing_from_its_table(name: str) -> None:
     table = TABLES[name]
     passed: list[int] = []
-    keep = Store.keep
 
-    def seen(store: Store, resume: int) -> None:
-        passed.append(store.env.now)
-        keep(store, resume)
+    class Watched(Run):
+        def keep(self, worker: Worker, saving: Saving) -> bool:
+            passed.append(self.env.now)
+            return super().keep(worker, saving)
 
-    monkeypatch.setattr(Store, "keep", seen)
-    log = Log()
-    Run(Block(unfold(scenario(table.strategy, [], **table.changes)), Streams(0, 0, 1)), 0, log).simulate()
+    log, draws = Log(), Streams(0, 0, 1)
+    program = unfold(scenario(table.strategy, [], **table.changes))
+    Watched(Block(program, draws, program.scenario.crash.plan(draws, None)), 0, log).simulate()
     forgotten = {*log.ends, *passed} - {row.mark for row in table.rows}
     assert log.makespan == [table.rows[-1].mark], f"{name}: the last row is not the end of the run"
     assert not forgotten, f"{name}: no row for the marks at {sorted(forgotten)} ns"
@@ -91,7 +91,7 @@ def test_no_mark_of_a_run_without_a_crash_is_missing_from_its_table(
 
 def test_every_outcome_that_depends_on_a_crash_is_in_the_book() -> None:
     table = TABLES["Restart"]
-    assert {*table.expected(table.rows[0], 0)} == {*OUTCOMES} - {"gap_s", "rule_duplicates"}
+    assert {*table.expected(table.rows[0], 0)} == {*OUTCOMES} - {"gap_s", "rule_duplicates", "spacing_s"}
 
 
 def test_steps_to_save_after_are_known_by_name_and_by_number() -> None:

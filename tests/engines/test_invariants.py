@@ -13,7 +13,7 @@ from by_hand import SURROUNDINGS, scenario, tick
 from engine_scenarios import LANE, STRATEGIES, build, random_parts, save, simulate_on_both
 
 from sim import Scenario
-from sim.events import Block, Run, simulate_block
+from sim.events import Block, Run, marks, simulate_block
 from sim.outcomes import Log
 from sim.program import unfold
 from sim.schedule import crash_free
@@ -267,7 +267,8 @@ def test_keys_turn_every_duplicate_into_a_blocked_one_and_change_nothing_else(na
     assert not keyed["duplicate_actions"].any()
     assert not plain["blocked_duplicates"].any()
     assert keyed["blocked_duplicates"].tolist() == plain["duplicate_actions"].tolist()
-    others = [c for c in plain.columns if c not in ("duplicate_actions", "blocked_duplicates")]
+    told = ("duplicate_actions", "duplicates_crash", "spacing_s", "blocked_duplicates")
+    others = [c for c in plain.columns if c not in told]
     same(plain, keyed, others)
 
 
@@ -279,7 +280,7 @@ def test_every_action_is_performed_once_and_for_each_duplicate_but_for_lost_ones
     program = unfold(build(STRATEGIES[name] | {"key": key}, random_parts(number)))
     draws = Streams(SEED, 0, RUNS)
     columns = simulate_block(program, draws).columns
-    block = Block(program, draws)
+    block = Block(program, draws, program.scenario.crash.plan(draws, marks(program, draws)))
     for replication in range(RUNS):
         log = Log()
         Run(block, replication, log).simulate()
@@ -395,7 +396,8 @@ def test_without_actions_what_protects_actions_does_nothing(number: int) -> None
     assert not checkpoint["actions"].any()
     same(checkpoint, run(build({"protocol": "save_first"}, parts)))
     same(checkpoint, run(build({"protocol": "intent_query"}, parts)))
-    same(checkpoint, run(build({"protocol": "checkpoint", "key": "run_step"}, parts)))
+    same(checkpoint, run(build({"protocol": "intent_park"}, parts)))
+    same(checkpoint, run(build({"protocol": "transaction"}, parts)))
 
 
 # --------------------------------------------------------------------------------------- a crash, said twice

@@ -7,10 +7,11 @@ import pytest
 
 import sim
 from sim.laws import LAWS
-from sim.supervision import Downtime
 from sim.strategy import PROTOCOLS, VERBS
+from sim.supervision import Downtime
 
-ENGINE = ("events", "timeline", "outcomes", "program", "schedule")
+ENGINE = ("timeline", "outcomes", "program", "schedule")
+EVENTS = [f"events/{file.stem}" for file in sorted((Path(sim.__file__).parent / "events").glob("*.py"))]
 
 
 def words(module: str) -> set[str]:
@@ -32,13 +33,13 @@ def words(module: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("module", ENGINE)
+@pytest.mark.parametrize("module", [*ENGINE, *EVENTS])
 def test_no_engine_contains_the_name_of_a_strategy_or_law(module: str) -> None:
-    classes = {cls.__name__ for cls in LAWS.values()} - {"Scaled"}  # work of another pace is no special case
+    classes = {cls.__name__ for cls in LAWS.values()} - {"Equilibrium"}  # of whatever law
     strategies = {*PROTOCOLS} - {*Downtime.model_fields}  # the supervisor may speak of a restart
     assert not words(module) & (strategies | {*LAWS} | classes)
 
 
 def test_the_check_would_see_one() -> None:
-    assert "query" in words("events") & {*VERBS}
-    assert "Scaled" in words("program") & {cls.__name__ for cls in LAWS.values()}
+    assert "query" in words("events/worker") & {*VERBS}
+    assert "Equilibrium" in words("events/outage") & {cls.__name__ for cls in LAWS.values()}

@@ -4,16 +4,18 @@ Run by run, for every strategy, with random times, on a fast store and on one sl
 that lanes back up. What the engine passes is read from its log and, for saves, from its store.
 """
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
 from engine_scenarios import STRATEGIES, build, random_parts
 
-from sim.events import Block, Run, Store
+from sim.events import Block
+from sim.events.rehearsal import Rehearsal, rehearse
 from sim.outcomes import Log
 from sim.program import LANE, unfold
-from sim.schedule import crash_free
+from sim.schedule import Marks, crash_free
 from sim.streams import Streams
 from sim.ticks import NEVER
 
@@ -26,11 +28,10 @@ EXPOSURE = {"work": 0.3, "write": 3.7, "drain": 2.0, "response": 0.0, "prepare":
 STORES = {"fast store": {}, "slow store": {"store": SLOW}}
 
 
-def passed(run: Run, log: Log) -> dict[str, Any]:
+def passed(run: Rehearsal, log: Log) -> dict[str, Any]:
     """What a run passes: start, sent, done, durable of each step, makespan and exposure."""
     steps = len(run.scenario.workload.steps)
     marks: dict[str, Any] = {name: [NEVER] * steps for name in ("start", "sent", "done", "durable")}
-    kept: dict[int, int] = run.store.__dict__["kept"]
     now = exposure = 0
     for number, end in zip(log.phases, log.ends, strict=True):
         phase = run.block.program.phases[number]
@@ -41,31 +42,12 @@ def passed(run: Run, log: Log) -> dict[str, Any]:
         if phase.done:
             marks["done"][phase.step] = end
         if phase.resume >= 0:
-            marks["durable"][phase.step] = kept[phase.resume]
+            marks["durable"][phase.step] = run.durable[phase.id]
         exposure += int((end - now) * EXPOSURE.get(phase.name, 1.0))
         now = end
     return marks | {"makespan": log.makespan[0], "exposure": exposure}
 
 
-@pytest.fixture
-def _remember_saves(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep = Store.keep
-
-    def remember(store: Store, resume: int) -> None:
-        store.__dict__.setdefault("kept", {})[resume] = store.env.now
-        keep(store, resume)
-
-    make = Store.__init__
-
-    def begin(store: Store, env: Any) -> None:
-        make(store, env)
-        store.__dict__["kept"] = {}
-
-    monkeypatch.setattr(Store, "keep", remember)
-    monkeypatch.setattr(Store, "__init__", begin)
-
-
-@pytest.mark.usefixtures("_remember_saves")
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("number", range(2))
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -77,10 +59,10 @@ def test_the_engine_passes_the_marks_of_the_schedule(name: str, number: int, sto
     acts = program.draw_acts(draws)
     marks = crash_free(program, draws, acts)
     exposure = crash_free(unfold(build(STRATEGIES[name], parts, crash=weighted)), draws, acts).exposure
-    block = Block(program, draws)
+    block = Block(program, draws, program.scenario.crash.plan(draws, None))
     for replication in range(RUNS):
         log = Log()
-        run = Run(block, replication, log)
+        run = Rehearsal(block, replication, log)
         run.simulate()
         # A save that the run does not wait for can end after it; then it is durable nevertheless.
         expected = passed(run, log)
@@ -92,6 +74,16 @@ def test_the_engine_passes_the_marks_of_the_schedule(name: str, number: int, sto
         )
         assert exposure[replication] == expected["exposure"], f"{name}, {number}, {store}, {replication}"
         assert marks.acts[:, replication].tolist() == acts[replication].tolist()
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_rehearsal_finds_what_the_schedule_foresees(name: str) -> None:
+    program = unfold(build(STRATEGIES[name], random_parts(1), crash="none"))
+    draws = Streams(seed=7, block=1, size=RUNS)
+    block = Block(program, draws, program.scenario.crash.plan(draws, None))
+    found, foreseen = rehearse(block), crash_free(program, draws, block.acts)
+    for mark in fields(Marks):
+        assert (getattr(found, mark.name) == getattr(foreseen, mark.name)).all(), f"{name}: {mark.name}"
 
 
 def test_lanes_do_back_up_on_the_slow_store() -> None:

@@ -215,7 +215,7 @@ def test_unknown_key(table: Place, key: str, nearest: str) -> None:
 
 
 def test_unknown_key_that_is_near_nothing() -> None:
-    only_mistake(("store", "zzz"), "unknown key; Allowed: write, ack.", store={"zzz": 1})
+    only_mistake(("store", "zzz"), "unknown key; Allowed: write, ack, growth, slots, torn.", store={"zzz": 1})
 
 
 @pytest.mark.parametrize("name", [n for n in [*LAWS, *PROCESSES, *PROTOCOLS, *VERBS] if len(n) > 2])
@@ -364,9 +364,10 @@ def save(**more: Any) -> dict[str, Any]:
     return {"verb": "save"} | more
 
 
-SEVERAL = "say one of every, after_actions and steps, not several."
+SEVERAL = "say one of every, after_actions, after_groups and steps, not several."
+KEYS = "must be 'none', 'per_send', 'per_attempt', 'arguments' or 'run_step', not "
 BOTH = "say either protocol or lists of verbs, not both."
-ONE_CALL = "a step that acts has one call; other lists have none."
+ONE_CALL = "a step that acts has one call, or one save that holds the effect or its entry;"
 BEFORE_CALL = "a query stands right before the call."
 STRATEGIES: list[tuple[dict[str, Any], Place, str]] = [
     ({}, ("protocol",), "this key is missing. Allowed: restart, checkpoint, "),
@@ -374,7 +375,6 @@ STRATEGIES: list[tuple[dict[str, Any], Place, str]] = [
     ({"protocol": ["restart"]}, ("protocol",), "is no protocol;"),
     ({"protocol": "restart", "plain": ["work"]}, ("plain",), BOTH),
     ({"protocol": "restart", "action": ["call"]}, ("action",), BOTH),
-    ({"protocol": "async", "end": []}, ("end",), BOTH),
     ({"plain": ["work"]}, ("action",), "this key is missing."),
     ({"action": ["call"]}, ("plain",), "this key is missing."),
     ({"protocol": "checkpoint", "every": 0}, ("every",), "must be greater than or equal to 1, not 0."),
@@ -383,8 +383,16 @@ STRATEGIES: list[tuple[dict[str, Any], Place, str]] = [
     ({"protocol": "checkpoint", "every": True}, ("every",), "must be a valid integer, not True."),
     ({"protocol": "checkpoint", "after_actions": 1}, ("after_actions",), "must be a valid boolean, not 1."),
     ({"protocol": "checkpoint", "last": "no"}, ("last",), "must be a valid boolean, not 'no'."),
-    ({"protocol": "checkpoint", "key": "run"}, ("key",), "must be 'none' or 'run_step', not 'run'."),
-    ({"protocol": "checkpoint", "key": True}, ("key",), "must be 'none' or 'run_step', not True."),
+    (
+        {"protocol": "checkpoint", "key": "run"},
+        ("key",),
+        KEYS + "'run'.",
+    ),
+    (
+        {"protocol": "checkpoint", "key": True},
+        ("key",),
+        KEYS + "True.",
+    ),
     ({"protocol": "checkpoint", "steps": "read"}, ("steps",), "not 'read'."),
     ({"protocol": "checkpoint", "steps": ["reed"]}, ("steps", 0), 'did you mean "read"? Allowed: read, send'),
     ({"protocol": "checkpoint", "steps": ["read", 4]}, ("steps", 1), "Or a number from 1 to 3."),
@@ -646,7 +654,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
         {"strategy": {"protocol": "checkpoint", "steps": ["x", "y"]}},
         {"strategy": {"protocol": "checkpoint", "steps": ["x"]}, "limits": {"makespan": 1e-12}},
         {"strategy": verbs("work", plain=["save"])},
-        {"strategy": {"protocol": "restart", "plain": ["work"], "end": []}},
+        {"strategy": {"protocol": "restart", "plain": ["work"], "action": ["call"]}},
         {"workload": {"steps": [READ, SEND, READ, SEND]}},
         {"store": {"write": {"law": "fisk", "c": "x", "scal": 1}}},
     ],

@@ -4,7 +4,6 @@ makespans by hand. Dirty: numbers out of range are refused, and engines that are
 """
 
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,6 +19,7 @@ from sim.outcomes import OUTCOMES
 from sim.program import unfold
 from sim.simulation import Engine, blocks, choose
 from sim.streams import BLOCK
+from sim.supervision import Supervision
 
 WORKLOADS = sorted((Path(sim.__file__).parents[1] / "experiments" / "workloads").glob("*.toml"))
 
@@ -251,9 +251,10 @@ def test_no_such_engine() -> None:
 
 
 def test_what_the_timeline_engine_does_not_know_is_left_to_the_other() -> None:
-    known, unknown = unfold(scenario()), unfold(scenario())
-    unknown.phases[0] = replace(unknown.phases[0], name="park", special=True)
+    known = unfold(scenario())
+    watched = {"step_timeout": 60.0}
+    unknown = unfold(scenario().model_copy(update={"supervision": Supervision.model_validate(watched)}))
     assert choose("auto", known) == choose("timeline", known) == "timeline"
     assert choose("auto", unknown) == choose("events", known) == "events"
-    with pytest.raises(ValueError, match="the timeline engine does not know what begins with park"):
+    with pytest.raises(ValueError, match="the timeline engine does not know .*a living worker that is taken"):
         choose("timeline", unknown)

@@ -1,0 +1,68 @@
+"""When a service is not there: its outages in one run."""
+
+from typing import TYPE_CHECKING
+
+from sim.laws import Equilibrium
+from sim.services import Outages
+from sim.ticks import to_tick
+
+if TYPE_CHECKING:
+    from sim.streams import Streams
+
+
+class Weather:
+    """Outages of a service, one after the other, as far as they have been asked for.
+
+    Parameters
+    ----------
+    outages : Outages
+        Their laws.
+    draws : Streams
+        The block's random numbers.
+    replication : int
+        Which run.
+    name : str
+        Of the service; part of the keys.
+    """
+
+    def __init__(self, outages: Outages, draws: "Streams", replication: int, name: str) -> None:
+        self.outages = outages
+        self.draws = draws
+        self.replication = replication
+        self.name = name
+        up, down = outages.up.mean_s, outages.down.mean_s
+        is_down = draws.uniforms("outage", name, "begins")[replication] < down / (up + down)
+        # An alternating renewal process met at a random time: what is left of the present state is in
+        # equilibrium.
+        left = self._residual("down" if is_down else "up")
+        self.spans = [(0, left) if is_down else (left, left + self._next("down"))]
+
+    def _residual(self, part: str) -> int:
+        law = Equilibrium(of=getattr(self.outages, part))
+        drawn = self.draws.uniforms("outage", self.name, "residual")[self.replication]
+        return to_tick(float(law.quantile(drawn)))
+
+    def _next(self, part: str) -> int:
+        law = getattr(self.outages, part)
+        k = len(self.spans) if hasattr(self, "spans") else 0
+        return self.draws.time(law, self.replication, "outage", self.name, part, k)
+
+    def outage_after(self, instant: int) -> tuple[int, int]:
+        """Begin and end of the first outage that ends after an instant, in ticks."""
+        while self.spans[-1][1] <= instant:
+            begin = self.spans[-1][1] + self._next("up")
+            self.spans.append((begin, begin + self._next("down")))
+        return next(span for span in self.spans if span[1] > instant)
+
+    def is_down(self, instant: int) -> bool:
+        """Whether the service is not there."""
+        return self.outage_after(instant)[0] <= instant
+
+    def finishes_after(self, now: int, duration: int) -> int:
+        """How long work takes that an outage cuts and that begins anew when it is over. Ticks."""
+        begin = now
+        while True:
+            start, end = self.outage_after(begin)
+            if begin + duration <= start:
+                return begin + duration - now
+            begin = end
