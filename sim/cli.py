@@ -14,6 +14,7 @@ import click
 
 from sim.fit_command import fit_command
 from sim.law_commands import laws
+from sim.system_commands import systems
 
 if TYPE_CHECKING:
     from sim.study.config import Plan
@@ -50,12 +51,14 @@ def cli() -> None:
       savegap run mine.toml --replications 500 --out /tmp/try
       savegap report                     draw the report again, without simulating
       savegap laws                       the laws that times can have, and how to add one
+      savegap systems                    LangGraph, Temporal and others as presets, with sources
       savegap fit crashes.csv            laws for your own times between crashes
     """
 
 
 cli.add_command(laws)
 cli.add_command(fit_command)
+cli.add_command(systems)
 
 
 @cli.command()

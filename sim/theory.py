@@ -40,7 +40,7 @@ KNOWN = """
 workload strategy crash store receiver downtime limits frozen title source work_scale steps name work
 tokens tool action probability plain end cause every after_actions last key resume lane write ack prepare
 request response query lag detection restart load attempts makespan gap_share law clock renew start
-ages_in_downtime exposure calm_mean storm_mean calm_lasts storm_lasts
+ages_in_downtime exposure calm_mean storm_mean calm_lasts storm_lasts group after_groups
 """
 """Fields of a scenario that these forms know; another one silences them unless it is at its default."""
 

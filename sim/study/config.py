@@ -4,8 +4,7 @@ A mistake is answered with the file, the key, what is wrong and what would be ri
 a file at once, and nothing is run.
 """
 
-import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,7 +16,6 @@ from jinja2 import Environment, TemplateSyntaxError
 from pydantic import Field, field_validator
 from pydantic_core import ValidationError
 
-from sim.crashes import PROCESSES, parse_process
 from sim.estimate import METRICS
 from sim.laws import files_in
 from sim.program import unfold
@@ -27,9 +25,9 @@ from sim.study.errors import InputError, Problem
 from sim.study.files import EXPERIMENTS, GALLERY
 from sim.study.own_laws import load_laws
 from sim.study.precision import Precision
-from sim.supervision import Downtime
+from sim.study.presets import PRESETS, dotted, read_toml, with_presets
+from sim.study.systems import Tables, read_system, scenario_with
 from sim.validation import Count, Key, Mistake, Model, allowed_instead, problem, problems
-from sim.workload import Workload
 
 Factor = str | float | int | bool | None
 Sweep = tuple[list[str], list[dict[str, Factor]]]
@@ -223,18 +221,6 @@ class Plan:
     sweeps: list[Sweep]
 
 
-def read_toml(file: Path, shown: str) -> dict[str, Any]:
-    """Read a TOML file; what is wrong with it becomes an `InputError`."""
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError([Problem(shown, "", f"cannot be read: {error.strerror}.")]) from None
-    except UnicodeDecodeError:
-        raise InputError([Problem(shown, "", "is not UTF-8 text.")]) from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError([Problem(shown, "", f"is not TOML: {error}.")]) from None
-
-
 def load(file: Path, project: Path) -> Plan:
     """Read and check an experiment file.
 
@@ -266,7 +252,7 @@ def _load(file: Path, project: Path) -> Plan:
     try:
         experiment = Experiment.model_validate(data)
     except ValidationError as error:
-        found = [Problem(shown, _dotted(e["loc"]), e["msg"]) for e in error.errors()]
+        found = [Problem(shown, dotted(e["loc"]), e["msg"]) for e in error.errors()]
         found.extend(_mistakes_in_scenarios(data, project, shown))
         raise InputError(list(dict.fromkeys(found))) from None
     cells, base, sweeps = _cells(experiment, project, shown)
@@ -286,16 +272,11 @@ def _mistakes_in_scenarios(data: dict[str, Any], project: Path, shown: str) -> l
     return []
 
 
-def _dotted(key: Key) -> str:
-    """Show a key as TOML writes it."""
-    return ".".join(f'"{part}"' if "." in str(part) or " " in str(part) else str(part) for part in key)
-
-
 def _cells(
     experiment: Experiment, project: Path, shown: str
 ) -> tuple[list[Cell], dict[str, Factor], list[Sweep]]:
     """Build the scenarios of every cell, or raise all mistakes found in them."""
-    scenario = _with_presets(experiment.scenario, project, shown)
+    scenario, systems = _named(experiment, project, shown)
     swept = list(dict.fromkeys(key for _, axes in experiment.axes() for key in axes))
     base = {key: label(_get(experiment.scenario, key) or _get(scenario, key)) for key in swept}
     found: dict[Problem, None] = {}
@@ -307,22 +288,30 @@ def _cells(
         sweeps.setdefault(place, (list(values), []))[1].append(factors)
         if identity in cells:
             continue
-        here = deepcopy(scenario)
-        named = {key: value for key, value in values.items() if key in PRESETS}
-        here = _with_presets(here | named, project, shown)
-        problems = [
-            Problem(shown, _dotted((*place, key)), wrong)
-            for key, value in values.items()
-            if key not in PRESETS and (wrong := _set(here, key, value))
-        ]
+        names = {key: value for key, value in values.items() if key in PRESETS}
+        named = with_presets(names, project, shown)
+        problems: list[Problem] = []
         scenarios = {}
         for name, strategy in experiment.strategies.items():
+            here = deepcopy(scenario)
+            if name in systems:
+                own = {key: value for key, value in strategy.items() if key != "system"}
+                here = _keep(scenario, swept, scenario_with(here, deepcopy(systems[name]), own))
+            else:
+                here["strategy"] = strategy
+            here |= deepcopy(named)
+            problems += [
+                Problem(shown, dotted((*place, key)), wrong)
+                for key, value in values.items()
+                if key not in PRESETS and (wrong := _set(here, key, value))
+            ]
             try:
-                scenarios[name] = Scenario.model_validate(here | {"strategy": strategy})
+                scenarios[name] = Scenario.model_validate(here)
                 choose(experiment.engine, unfold(scenarios[name]))
             except ValidationError as error:
                 for e in error.errors():
-                    problems.append(Problem(shown, _origin(e["loc"], name, place, values), e["msg"]))
+                    key, before = _origin(e["loc"], name, place, values, strategy, systems.get(name))
+                    problems.append(Problem(shown, key, f"{before}{e['msg']}"))
             except ValueError as error:
                 problems.append(Problem(shown, "engine", f"{name}: {error}"))
         found.update(dict.fromkeys(problems))
@@ -330,6 +319,42 @@ def _cells(
     if found:
         raise InputError(list(found))
     return list(cells.values()), base, list(sweeps.values())
+
+
+def _named(experiment: Experiment, project: Path, shown: str) -> tuple[Tables, dict[str, Tables]]:
+    """Read what the scenario and the strategies name, or raise all mistakes found in it.
+
+    Returns
+    -------
+    tuple
+        The scenario, and the systems by the names of their strategies.
+    """
+    found: list[Problem] = []
+    scenario, systems = {}, {}
+    try:
+        scenario = with_presets(experiment.scenario, project, shown)
+    except InputError as error:
+        found += error.problems
+    for name, strategy in experiment.strategies.items():
+        if "system" not in strategy:
+            continue
+        asked = Problem(shown, dotted(("strategies", name, "system")), "")
+        try:
+            systems[name] = read_system(strategy["system"], project, asked)
+        except InputError as error:
+            found += error.problems
+    if found:
+        raise InputError(list(dict.fromkeys(found)))
+    return scenario, systems
+
+
+def _keep(scenario: Tables, swept: list[str], tables: Tables) -> Tables:
+    """Put back what the experiment sweeps, in this cell or in another: it is what the cell is named by."""
+    for single in (single for key in swept for single in key.split(TOGETHER)):
+        value = _get(scenario, single)
+        if value is not None:
+            _set(tables, single, deepcopy(value))
+    return tables
 
 
 def _points(experiment: Experiment) -> Iterator[tuple[Key, dict[str, Any]]]:
@@ -341,56 +366,29 @@ def _points(experiment: Experiment) -> Iterator[tuple[Key, dict[str, Any]]]:
             yield place, dict(zip(axes, values, strict=True))
 
 
-def _origin(at: Key, strategy: str, place: Key, values: dict[str, Any]) -> str:
-    """Say where in the file the key of a scenario comes from."""
+def _origin(
+    at: Key,
+    name: str,
+    place: Key,
+    values: dict[str, Any],
+    strategy: Tables,
+    system: Tables | None,
+) -> tuple[str, str]:
+    """Say where in the file the key of a scenario comes from; if from a system, also which key of it."""
+    its = dotted(("strategies", name, "system")), f"{dotted(at)}: "
     if at[:1] == ("strategy",):
-        return _dotted(("strategies", strategy, *at[1:]))
-    dotted = ".".join(map(str, at))
-    for key in values:
-        for single in key.split(TOGETHER):
-            if dotted == single or dotted.startswith(f"{single}.") or single.startswith(f"{dotted}."):
-                return _dotted((*place, key))
-    return _dotted(("scenario", *at))
+        if system and (len(at) == 1 or at[1] not in strategy):
+            return its
+        return dotted(("strategies", name, *at[1:])), ""
+    key = ".".join(map(str, at))
+    for axis in values:
+        for single in axis.split(TOGETHER):
+            if key == single or key.startswith(f"{single}.") or single.startswith(f"{key}."):
+                return dotted((*place, axis)), ""
+    if system and _get(system, key) is not None:
+        return its
+    return dotted(("scenario", *at)), ""
 
-
-def _with_presets(scenario: dict[str, Any], project: Path, shown: str) -> dict[str, Any]:
-    """Put the files of a workload, a crash process and a downtime in the place of their names."""
-    scenario = dict(scenario)
-    found: list[Problem] = []
-    for key, (folder, check) in PRESETS.items():
-        name = scenario.get(key)
-        if isinstance(name, str) and not (key == "crash" and name in PROCESSES):
-            try:
-                scenario[key] = _preset(key, name, project / EXPERIMENTS / folder, check, shown)
-            except InputError as error:
-                found.extend(error.problems)
-    if found:
-        raise InputError(found)
-    return scenario
-
-
-def _preset(key: str, name: str, folder: Path, check: Callable[[Any], Any], shown: str) -> dict[str, Any]:
-    """Read and check a preset by its name."""
-    known = sorted(file.stem for file in folder.glob("*.toml"))
-    if name not in known:
-        allowed = [*known, *PROCESSES] if key == "crash" else known
-        sentence = f"{name!r} is no {key}; {allowed_instead(name, allowed)}"
-        raise InputError([Problem(shown, f"scenario.{key}", sentence)])
-    file = f"{EXPERIMENTS}/{folder.name}/{name}.toml"
-    data = read_toml(folder / f"{name}.toml", file)
-    try:
-        check(data)
-    except ValidationError as error:
-        raise InputError([Problem(file, _dotted(e["loc"]), e["msg"]) for e in error.errors()]) from None
-    return data
-
-
-PRESETS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "workload": ("workloads", Workload.model_validate),
-    "crash": ("crashes", parse_process),
-    "downtime": ("downtimes", Downtime.model_validate),
-}
-"""Parts of a scenario that may be named: their folder in experiments/, and what checks a file of it."""
 
 TOGETHER = " & "
 """Joins keys of one axis that take each value together."""
