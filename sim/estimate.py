@@ -9,6 +9,9 @@ denominator counts runs, they are means or shares. Intervals name their method:
   the largest possible value is known, so there are no bounds. Likewise for pairs that do not differ at all.
 - *Wilson* (1927): shares of runs; *Clopper-Pearson* (1934), two-sided, where none or all were counted.
 - *delta*: ratios of sums over runs (Cochran 1977, Sampling Techniques, 6.3), cut to [0, 1].
+- *gamma*: rates, ratios of sums over runs that may exceed 1 (Fay & Feuer 1997), with the variance of the
+  delta method, and the upper bound as if one more run had events, as many as the fullest run; if none was
+  seen, one. So what was never seen has a bound too, that of events which come one a run.
 - *Wilson / t*: a share over a mean; both intervals at half the error, so that both hold (Bonferroni).
 - *conditional*: by the conditional values of runs (`sim.conditional`) less their regression on the control
   (Lavenberg & Welch 1981, Management Science 27, 322-335), with the interval of the delta method. Two runs
@@ -16,7 +19,7 @@ denominator counts runs, they are means or shares. Intervals name their method:
   what may not have been seen (as in Bonett & Price 2012, J. Educ. Behav. Stat. 37, 479-488).
 - *order statistics*: quantiles, whatever the law (David & Nagaraja 2003, Order Statistics, 7.1).
 - *Tango* (1998): differences of shares between pairs.
-- *square-and-add*: differences of ratios between pairs (Newcombe 1998; Zou & Donner 2008).
+- *square-and-add*: differences of ratios and of rates between pairs (Newcombe 1998; Zou & Donner 2008).
 
 A number that does not exist is NaN; the method is "" where there is no interval at all. Where few runs are
 above 0 the t interval of a mean ends too low: of counts 0 and 1, 3 ones expected in 1,000, it covers .85, and
@@ -31,9 +34,9 @@ import numpy as np
 from scipy import special
 
 from sim.conditional import CORRECTION, control, some, value
-from sim.intervals import NO_INTERVAL, Interval, quantile, share_interval, tango
+from sim.intervals import NO_INTERVAL, Interval, gamma, quantile, share_interval, tango
 from sim.outcomes import OUTCOMES
-from sim.sums import RUNS, SKEWED, Column, Sums
+from sim.sums import CAUSES, RUNS, SKEWED, Column, Sums, duplicates_by
 from sim.validation import allowed_instead
 
 
@@ -44,25 +47,46 @@ class Metric:
     Attributes
     ----------
     kind : str
-        ``mean`` of a column; ``share`` of runs; ``ratio`` of the sums of two columns; ``quantile``, at the
-        probability `at`; ``share over mean``, a share of runs over the mean of another column.
+        ``mean`` of a column; ``share`` of runs; ``ratio`` of the sums of two columns, of which one counts a
+        part of the other; ``rate``, a ratio that may exceed 1; ``quantile``, at the probability `at`;
+        ``share over mean``, a share of runs over the mean of another column.
     part, description : str
         Column of `Sums` whose sum is the numerator, or which has the values; meaning, with its unit.
     whole, telling : str
         Columns: the denominator, and whether a run tells of the metric.
     at : float
         Probability of a quantile.
+    times : float
+        In how many of the whole a rate counts.
     """
 
-    kind: Literal["mean", "share", "ratio", "quantile", "share over mean"]
+    kind: Literal["mean", "share", "ratio", "rate", "quantile", "share over mean"]
     part: str
     description: str
     whole: str = RUNS
     telling: str = RUNS
     at: float = nan
+    times: float = 1.0
 
 
-_NO_MEAN = ("finished", "stuck", "action_crashes", "gap_crashes", "gap_crashes_after_done", "rule_duplicates")
+_NO_MEAN = (
+    "finished",
+    "stuck",
+    "action_crashes",
+    "gap_crashes",
+    "gap_crashes_after_done",
+    "rule_duplicates",
+    "spacing_s",
+    *map(duplicates_by, CAUSES),
+)
+
+_MEANINGS = {
+    "zombie_s": "time of workers that lived on after being replaced, s",
+    "spacing_s": "time from the first performance of an action to the run's first duplicate of it, s",
+    **OUTCOMES,
+}
+
+_SUCH = {"makespan_s": "finished runs", "spacing_s": "runs with a duplicate"}
 
 
 def _of(column: str) -> str:
@@ -71,7 +95,18 @@ def _of(column: str) -> str:
 
 
 def _described(column: str, statistic: str) -> str:
-    return f"{OUTCOMES[column]}; {statistic} of {'finished' if _of(column) != RUNS else 'all'} runs"
+    return f"{_MEANINGS[column]}; {statistic} of {_SUCH.get(column, 'all runs')}"
+
+
+PER_MILLION = "_per_million"
+"""How the names of rates end."""
+
+BY_CAUSE = {cause: f"{cause}_duplicates{PER_MILLION}" for cause in CAUSES}
+"""Metrics that part `duplicates_per_million` by what made an action happen again."""
+
+
+def _per_million(column: str, what: str) -> Metric:
+    return Metric("rate", column, f"{what} per million actions", "actions", times=1e6)
 
 
 def _gap_share(column: str, interval: str) -> Metric:
@@ -101,10 +136,17 @@ METRICS: dict[str, Metric] = {
         f"{name}_p95": Metric("quantile", name, _described(name, "95th percentile"), at=0.95)
         for name in SKEWED
     },
+    f"duplicates{PER_MILLION}": _per_million("duplicate_actions", "performances of actions beyond the first"),
+    f"lost{PER_MILLION}": _per_million("lost_actions", "actions never performed although the run finished"),
+    **{
+        name: _per_million(duplicates_by(cause), f"duplicates by cause, {cause.replace('_', ' ')};")
+        for cause, name in BY_CAUSE.items()
+    },
+    "zombie_s": Metric("mean", "zombie_s", _described("zombie_s", "mean")),
 }
 """What can be estimated, by name."""
 
-CONTRASTED = ("mean", "share", "ratio")
+CONTRASTED = ("mean", "share", "ratio", "rate")
 """Kinds of metrics in which two strategies can be contrasted."""
 
 
@@ -117,7 +159,8 @@ class Estimate:
     metric : str
         A name in `METRICS`, which tells the unit.
     n : int
-        What the number rests on: runs, finished runs (makespan) or counted crashes on action steps (ratios).
+        What the number rests on: runs, finished runs (makespan), runs with a duplicate (spacing) or counted
+        crashes on action steps (ratios).
     estimate, low, high : float
         The number and its bounds.
     method : str
@@ -182,7 +225,7 @@ def estimate(sums: Sums, metric: str, table: str = "", level: float = 0.95) -> E
     """
     what = _checked(metric, level)
     if what.kind == "quantile":
-        values = sums.values[table, what.part]
+        values = sums.values.get((table, what.part), np.empty(0))
         values = values[~np.isnan(values)]
         found = quantile(values, what.at, level) if len(values) else (nan, *NO_INTERVAL)
         return Estimate(metric, len(values), *found)
@@ -203,6 +246,8 @@ def estimate(sums: Sums, metric: str, table: str = "", level: float = 0.95) -> E
             interval = linear.interval(level, "delta")
         case "share over mean":
             interval = _share_over_mean(sums, what, table, level)
+        case "rate":
+            interval = _rate(sums, what, table, linear, level)
         case _:
             interval = linear.interval(level, "t")
             if number == 0:
@@ -244,7 +289,7 @@ def contrast(sums: Sums, metric: str, first: str, second: str, level: float = 0.
     elif what.kind == "share":
         only_first, only_second = sums.apart((first, what.part), (second, what.part))
         interval = tango(only_first, only_second, n, level)
-    elif what.kind == "ratio":
+    elif what.kind in ("ratio", "rate"):
         bounds = estimate(sums, metric, first, level), estimate(sums, metric, second, level)
         interval = _square_and_add(*bounds, one.correlation(two))
     else:
@@ -280,15 +325,18 @@ class _Linear:
     @classmethod
     def of(cls, sums: Sums, what: Metric, table: str) -> "_Linear":
         """Make a metric linear: with m the mean of the whole, a run adds (part − ratio × whole) / m."""
+        if (table, what.part) not in sums.place or (table, what.whole) not in sums.place:
+            return cls(sums, nan, {}, 0)
         part, whole = _summand(sums, table, what.part), _summand(sums, table, what.whole)
         mean = sums.mean_of(whole)
         if not mean > 0:
             return cls(sums, nan, {}, 0)
         ratio = sums.mean_of(part) / mean
-        influence = _weighted(part, 1 / mean, whole, -ratio / mean)
+        influence = _weighted(part, what.times / mean, whole, -what.times * ratio / mean)
         if (table, value(what.part)) in sums.place:
-            return cls(sums, ratio, influence, sums.n, 2 * (_correction(sums, table) / mean) ** 2)
-        return cls(sums, ratio, influence, round(sums.total((table, what.telling))))
+            unseen = 2 * (what.times * _correction(sums, table) / mean) ** 2
+            return cls(sums, what.times * ratio, influence, sums.n, unseen)
+        return cls(sums, what.times * ratio, influence, round(sums.total((table, what.telling))))
 
     @property
     def conditional(self) -> bool:
@@ -313,12 +361,16 @@ class _Linear:
         squares = self.sums.product(self.influence, self.influence)
         return squares if squares > rounding else 0.0
 
+    def error(self) -> float:
+        """Give the standard error; of two runs at least."""
+        squares = self.squares() * self.runs / (self.runs - 1) + (self.unseen if self.conditional else 0.0)
+        return sqrt(squares) / self.sums.n
+
     def interval(self, level: float, method: str) -> Interval:
         """Give the t interval of the mean of what runs add."""
         if self.runs < 2:
             return NO_INTERVAL
-        squares = self.squares() * self.runs / (self.runs - 1) + (self.unseen if self.conditional else 0.0)
-        half = float(special.stdtrit(self.runs - 1, (1 + level) / 2)) * sqrt(squares) / self.sums.n
+        half = float(special.stdtrit(self.runs - 1, (1 + level) / 2)) * self.error()
         return Interval(self.value - half, self.value + half, method)
 
     def correlation(self, other: "_Linear") -> float:
@@ -364,10 +416,19 @@ def _share_over_mean(sums: Sums, what: Metric, table: str, level: float) -> Inte
     return Interval(share.low / mean.high, share.high / mean.low, f"{share.method} / {mean.method}")
 
 
-def _square_and_add(first: Estimate, second: Estimate, correlation: float) -> Interval:
-    """Give the interval of a difference of two ratios.
+def _rate(sums: Sums, what: Metric, table: str, linear: _Linear, level: float) -> Interval:
+    """Give the interval of a rate, of which runs are the clusters."""
+    if linear.runs < 2:
+        return NO_INTERVAL
+    fullest = max(float(sums.largest[sums.place[table, what.part]]), 1.0)
+    further = what.times * fullest / sums.total((table, what.whole))
+    return gamma(linear.value, linear.error() ** 2, further, level)
 
-    The distances of the ratios from their bounds are joined as standard errors are, with the correlation of
+
+def _square_and_add(first: Estimate, second: Estimate, correlation: float) -> Interval:
+    """Give the interval of a difference of two ratios or rates.
+
+    The distances of these from their bounds are joined as standard errors are, with the correlation of
     the influences. Two delta intervals so become that of the delta method on paired influences; and where a
     ratio is rare or 0 the difference keeps what Wilson's or Clopper and Pearson's interval knows of it.
     """

@@ -1,4 +1,4 @@
-"""Intervals of shares, of differences of paired shares, and of quantiles, from counts and values."""
+"""Intervals of shares, rates, differences of paired shares and quantiles, from counts and values."""
 
 from math import nan, sqrt
 from typing import NamedTuple
@@ -47,6 +47,30 @@ def clopper_pearson(hits: int, n: int, level: float) -> Interval:
     low = float(special.betaincinv(hits, n - hits + 1, tail)) if hits > 0 else 0.0
     high = float(special.betainccinv(hits + 1, n - hits, tail)) if hits < n else 1.0
     return Interval(low, high, "Clopper-Pearson")
+
+
+def gamma(rate: float, variance: float, further: float, level: float) -> Interval:
+    """Give the interval of a rate of events that come in clusters (Fay & Feuer 1997, Stat. Med. 16, 791–801).
+
+    Clusters are independent and may be few. The bounds are quantiles of gamma distributions: below, of that
+    with its mean and variance; above, as if one further cluster had come. Of clusters of one event these are
+    the exact Poisson bounds (Garwood 1936, Biometrika 28, 437–442), and of many clusters the normal ones.
+
+    Parameters
+    ----------
+    rate, variance : float
+        The estimate, and the variance of it.
+    further : float
+        What one further cluster would add to the rate, the largest that is thought possible; above 0.
+    level : float
+        Confidence level, inside (0, 1).
+    """
+    tail = (1 - level) / 2
+    low = rate
+    if variance > 0 and rate > 0:
+        low = variance / rate * float(special.gammaincinv(rate**2 / variance, tail))
+    mean, spread = rate + further, variance + further**2
+    return Interval(low, spread / mean * float(special.gammainccinv(mean**2 / spread, tail)), "gamma")
 
 
 def tango(only_first: int, only_second: int, n: int, level: float) -> Interval:

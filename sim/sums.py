@@ -22,10 +22,26 @@ Column = tuple[str, str]
 RUNS = "runs"
 """Name of a column of ones."""
 
+CAUSES = ("crash", "timeout", "zombie", "relay", "expired_key", "race", "receiver_crash")
+"""What makes an action happen again; every duplicate has one of them."""
+
+
+def duplicates_by(cause: str) -> str:
+    """Name the column that counts the duplicates of a cause."""
+    return f"duplicates_{cause}"
+
+
+SUMMED = tuple(
+    name
+    for name in dict.fromkeys((*OUTCOMES, *map(duplicates_by, CAUSES), "zombie_s"))
+    if name != "spacing_s"  # which a run without a duplicate has not
+)
+"""Outcomes that are summed up, as far as a table has them."""
+
 COUNTED = ("duplicate_actions", "lost_actions", "action_crashes")
 """Outcomes of which the runs that have at least one are counted."""
 
-SKEWED = ("makespan_s", "wasted_tokens", "lost_work_s")
+SKEWED = ("makespan_s", "wasted_tokens", "lost_work_s", "spacing_s")
 """Outcomes whose values are kept, for quantiles."""
 
 KEPT = 1 << 17
@@ -47,7 +63,8 @@ class Sums:
     products : ndarray, shape (columns, columns)
         Sums of products of the distances from the means.
     values : dict of Column to ndarray, shape (at most KEPT,)
-        The first values of the columns in `SKEWED`; NaN for the makespan of a run that did not finish.
+        The first values of the columns in `SKEWED`; NaN for the makespan of a run that did not finish. Few
+        runs have a `spacing_s`, so of that only values that are there are kept, and counted.
     """
 
     n: int
@@ -84,8 +101,13 @@ class Sums:
         stacked = np.stack(list(columns.values()), axis=1)
         mean = stacked[0] + (stacked - stacked[0]).mean(axis=0)  # so that a constant is its own mean
         centred = stacked - mean
+        # Most counts are 0 in all runs under most strategies: what does not vary has no products but 0.
+        varying = np.flatnonzero(centred.any(axis=0))
+        varied = centred[:, varying]
+        products = np.zeros((len(mean), len(mean)))
+        products[np.ix_(varying, varying)] = varied.T @ varied
         kept = {
-            (name, column): _finished_only(column, table)[:KEPT]
+            (name, column): _to_keep(column, table)[:KEPT]
             for name, table in tables.items()
             for column in SKEWED
             if column in table
@@ -95,7 +117,7 @@ class Sums:
             place={column: index for index, column in enumerate(columns)},
             mean=mean,
             largest=stacked.max(axis=0),
-            products=centred.T @ centred,
+            products=products,
             values=kept,
         )
 
@@ -140,14 +162,16 @@ class Sums:
         return round(self.product({first: 1}, {second: 1}) + self.total(first) * self.total(second) / self.n)
 
 
-def _finished_only(column: str, table: Mapping[str, Any]) -> Floats:
+def _to_keep(column: str, table: Mapping[str, Any]) -> Floats:
     values = np.asarray(table[column], np.float64)
+    if column == "spacing_s":
+        return values[~np.isnan(values)]
     return np.where(table["finished"], values, np.nan) if column == "makespan_s" else values
 
 
 def _columns(table: Mapping[str, Any]) -> dict[str, Floats]:
     """Give the columns of which sums are kept."""
-    columns = {name: np.asarray(table[name], np.float64) for name in OUTCOMES if name in table}
+    columns = {name: np.asarray(table[name], np.float64) for name in SUMMED if name in table}
     columns |= {some(name): np.sign(columns[name]) for name in COUNTED if name in table}
     columns[RUNS] = np.ones(len(next(iter(columns.values()))))
     if "makespan_s" in columns:

@@ -3,9 +3,10 @@
 An experiment's ``answer`` is a Jinja template over these, so that no number in a sentence is typed by hand.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import exp, inf, isfinite, isnan, log
+from math import exp, inf, isfinite, isnan, log, nan
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
 from sim.estimate import METRICS
+from sim.report.costs import Line, alike, cheapest, meet
 from sim.study.config import Factor, Plan
 from sim.study.errors import InputError, Problem
 from sim.study.files import EXPERIMENTS
@@ -21,6 +23,9 @@ from sim.validation import allowed_instead
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 """Figures as they stand in an exponent."""
+
+
+UNIT_OF_RATES = " per million"
 
 
 def number(value: Any, digits: int = 3) -> str:
@@ -44,6 +49,14 @@ def percent(value: Any, digits: int = 3) -> str:
     return f"{number(100 * value, digits)} %"
 
 
+def per_million(value: Any, digits: int = 3) -> str:
+    """Write a rate per million actions."""
+    bound = ""
+    if isinstance(value, Number) and value.value == 0 and value.high > 0:
+        bound = f" (at most {number(value.high, 2)})"
+    return f"{number(value, digits)}{UNIT_OF_RATES}{bound}"
+
+
 def duration(seconds: float) -> str:
     """Write a time in the unit that suits it."""
     unit, per = unit_of(seconds)
@@ -63,8 +76,28 @@ def is_share(metric: str) -> bool:
     return METRICS[metric].kind in ("share", "ratio")
 
 
+def is_rate(metric: str) -> bool:
+    """Whether a metric counts in a million actions."""
+    return METRICS[metric].kind == "rate"
+
+
 def _written(metric: str, value: Any) -> str:
+    if is_rate(metric):
+        return per_million(value)
     return percent(value) if is_share(metric) else number(value)
+
+
+def _range(metric: str, values: list[float]) -> str:
+    """Write the least and the greatest of values; the unit of rates once."""
+    low, high = min(values), max(values)
+    return f"{number(low) if is_rate(metric) else _written(metric, low)} to {_written(metric, high)}"
+
+
+COSTS = {"duplicate": "duplicate_actions", "loss": "lost_actions", "stuck": "p_stuck"}
+"""What may cost something, and the metric that says how often it comes in a run."""
+
+Names = Sequence[str] | None
+"""Strategies; None for all."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +155,13 @@ class Answers:
             crossing=self.crossing,
             level_with=self.level_with,
             verdicts=self.verdicts,
+            per_million=per_million,
+            best=self.best,
+            order=self.order,
+            times=self.times,
+            best_at_costs=self.best_at_costs,
+            cost_switch=self.cost_switch,
+            best_by_cost_ratio=self.best_by_cost_ratio,
         )
         return [" ".join(paragraph.split()) for paragraph in text.split("\n\n") if paragraph.strip()]
 
@@ -182,7 +222,7 @@ class Answers:
     ) -> str:
         """Least and greatest estimate along an axis; of exact values where known, if asked for."""
         values = [value.value for _, value in self.along(metric, strategy, along, exact, where)]
-        return f"{_written(metric, min(values))} to {_written(metric, max(values))}"
+        return _range(metric, values)
 
     def swept(self, axis: str) -> str:
         """Least and greatest value of a swept axis."""
@@ -214,7 +254,7 @@ class Answers:
         at = crossing([(x, value.value) for x, value in line], level)
         if at is None:
             values = [value.value for _, value in line]
-            reached = f"{_written(metric, min(values))} to {_written(metric, max(values))}"
+            reached = _range(metric, values)
             return f"never ({reached} from {self.swept(along)} {unit}".strip() + ")"
         bounds = [crossing([(x, getattr(value, end)) for x, value in line], level) for end in ("low", "high")]
         known = sorted(bound for bound in bounds if bound is not None)
@@ -227,6 +267,99 @@ class Answers:
         differences = [(float(x or 0), a.value - b.value) for (x, a), (_, b) in zip(*lines, strict=True)]
         at = crossing(differences, 0.0)
         return "never" if at is None else f"{number(at)} {unit}".strip()
+
+    def best(
+        self, metric: str, where: dict[str, Factor] | None = None, *, among: Names = None, most: bool = False
+    ) -> str:
+        """Name the strategy with the least estimate, or with the most; level ones together, "a and b".
+
+        A strategy without the number is passed over; if none has it, the word is "none".
+        """
+        ranked = self._ranked(metric, where, among, most)
+        if not ranked:
+            return "none"
+        return _listed([name for name, value in ranked if alike(value.value, ranked[0][1].value)])
+
+    def order(
+        self, metric: str, where: dict[str, Factor] | None = None, *, among: Names = None, most: bool = False
+    ) -> str:
+        """Name the strategies with their estimates, the least first or the most: "a: 1 %; b: 3 %"."""
+        text = "; ".join(f"{name}: {value}" for name, value in self._ranked(metric, where, among, most))
+        return f"{text.replace(UNIT_OF_RATES, '')}{UNIT_OF_RATES}" if is_rate(metric) and text else text
+
+    def times(self, metric: str, first: str, second: str, where: dict[str, Factor] | None = None) -> float:
+        """How many times the estimate of the second strategy that of the first is; ∞ if that is 0."""
+        one, other = (self.est(metric, name, where).value for name in (first, second))
+        return one / other if other else (inf if one > 0 else nan)
+
+    def best_at_costs(
+        self,
+        *,
+        duplicate: float = 0.0,
+        loss: float = 0.0,
+        stuck: float = 0.0,
+        where: dict[str, Factor] | None = None,
+        among: Names = None,
+    ) -> str:
+        """Name the strategy whose mean run costs least if these cost so much each; level ones together."""
+        prices = {"duplicate": duplicate, "loss": loss, "stuck": stuck}
+        cost = {
+            name: sum(prices[what] * often[what] for what in prices)
+            for name, often in self._costly(where, among).items()
+        }
+        least = min(cost.values())
+        return _listed([name for name, value in cost.items() if alike(value, least)])
+
+    def cost_switch(
+        self, first: str, second: str, *, stuck: float = 0.0, where: dict[str, Factor] | None = None
+    ) -> str:
+        """How many times what a duplicate costs a loss must cost for two strategies to be level; or "never".
+
+        A run that is given up costs `stuck` times as much as a duplicate.
+        """
+        one, other = self._lines(stuck, where, (first, second)).values()
+        at = meet(one, other)
+        return "never" if at is None else number(at)
+
+    def best_by_cost_ratio(
+        self, *, stuck: float = 0.0, where: dict[str, Factor] | None = None, among: Names = None
+    ) -> str:
+        """Name the strategy that costs least for each ratio of the cost of a loss to that of a duplicate.
+
+        Such as "a below 0.5, b from 0.5 to 20, c above 20"; a run that is given up costs `stuck` times as
+        much as a duplicate.
+        """
+        steps = [(at, _listed(names)) for at, names in cheapest(self._lines(stuck, where, among))]
+        if len(steps) == 1:
+            return f"{steps[0][1]} at every ratio"
+        ends = [number(at) for at, _ in steps]
+        (_, first), *others, (_, last) = steps
+        between = [f"{name} from {ends[i]} to {ends[i + 1]}" for i, (_, name) in enumerate(others, 1)]
+        return ", ".join([f"{first} below {ends[1]}", *between, f"{last} above {ends[-1]}"])
+
+    def _ranked(
+        self, metric: str, where: dict[str, Factor] | None, among: Names, most: bool
+    ) -> list[tuple[str, Number]]:
+        names = among or list(self.plan.experiment.strategies)
+        found = [(name, self.est(metric, name, where)) for name in names]
+        known = [(name, value) for name, value in found if not isnan(value.value)]
+        return sorted(known, key=lambda pair: pair[1].value, reverse=most)
+
+    def _costly(self, where: dict[str, Factor] | None, among: Names) -> dict[str, dict[str, float]]:
+        """How often what costs something comes in a run, by strategy."""
+        names = among or list(self.plan.experiment.strategies)
+        return {
+            name: {what: self.est(metric, name, where).value for what, metric in COSTS.items()}
+            for name in names
+        }
+
+    def _lines(self, stuck: float, where: dict[str, Factor] | None, among: Names) -> dict[str, Line]:
+        """Cost of a mean run, in duplicates, as a line over what a loss costs in duplicates."""
+        costly = self._costly(where, among)
+        return {
+            name: (often["duplicate"] + stuck * often["stuck"], often["loss"])
+            for name, often in costly.items()
+        }
 
     def verdicts(self, metric: str, tolerance: float) -> str:
         """In how many cells a ratio is within a tolerance of 1, is not, or cannot be told."""
@@ -285,6 +418,11 @@ def verdict(row: pd.Series, tolerance: float) -> str:
     if 1 - tolerance <= low and high <= 1 + tolerance:
         return "within"
     return "off" if high < 1 - tolerance or low > 1 + tolerance else "open"
+
+
+def _listed(names: list[str]) -> str:
+    """Write names as in a sentence."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def crossing(line: list[tuple[float, float]], level: float) -> float | None:

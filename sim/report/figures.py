@@ -1,6 +1,7 @@
 """Figures of an experiment, drawn from its tables: one visual language, a strategy always in its colour."""
 
 from itertools import cycle
+from math import ceil
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -8,64 +9,45 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from sim.estimate import METRICS
+from sim.report import causes, frontier
 from sim.report.answers import is_share, swept_along
-from sim.report.tables import LABELS, at_cell
+from sim.report.look import (
+    ALONE_INCHES,
+    BOUND,
+    EXACT,
+    FEW,
+    LABEL_WIDTH,
+    MARKERS,
+    NUMBERS,
+    PERCENT,
+    REFERENCE,
+    UNSEEN,
+    Colours,
+    cell,
+    legend,
+    name_panel,
+    plain_numbers,
+    strategies,
+    style,
+)
+from sim.report.tables import at_cell
 from sim.study.config import Figure, Plan
 from sim.study.files import replacing
 
 PANEL_INCHES = (4.2, 3.4)
-ALONE_INCHES = (6.4, 3.8)
-LABEL_WIDTH = 34
-"""Letters after which the label of a bar goes on below."""
-
 INCHES_PER_LABEL = 0.55
-UNSEEN = "none seen: upper bound"
-MARKERS = "os^vP"
-EXACT: dict[str, Any] = {
-    "linestyle": "none",
-    "marker": "D",
-    "markersize": 8,
-    "fillstyle": "none",
-    "color": "black",
-    "markeredgewidth": 0.8,
-}
+INCHES_PER_BAR = 0.1
+INCHES_PER_NAME = 0.34
+INCHES_PER_ENTRY = 0.24
+WIDE_INCHES = 7.4
+"""Room for two columns of a legend of many strategies."""
+
 PUBLISHED: dict[str, Any] = EXACT | {"marker": "x", "markeredgewidth": 1.8}
-BOUND: dict[str, Any] = {"linestyle": "none", "marker": 7, "markersize": 8, "gid": "none"}
-REFERENCE: dict[str, Any] = {"color": "#555555", "linestyle": "--", "linewidth": 1}
-NUMBERS = FuncFormatter(lambda value, _: _plain(value))
-PERCENT = FuncFormatter(lambda value, _: f"{_plain(100 * value)} %")
-
-Colours = dict[str, Any]
-
-
-def _plain(value: float) -> str:
-    """Write a number without an exponent and without zeros that say nothing."""
-    return f"{value:,.10f}".rstrip("0").rstrip(".")
-
-
-def style(salt: str) -> dict[Any, Any]:
-    """Give the look of every figure; the salt makes names inside an SVG file the same each time."""
-    return {
-        **sns.axes_style("whitegrid"),
-        "svg.hashsalt": salt,
-        "font.size": 10,
-        "axes.spines.top": False,
-        "axes.ymargin": 0.1,
-        "axes.spines.right": False,
-        "grid.color": "#e4e4e4",
-    }
-
-
-def colours(plans: list[Plan]) -> Colours:
-    """Give every strategy of a study its colour, in the order in which they first appear."""
-    names = list(dict.fromkeys(name for plan in plans for name in plan.experiment.strategies))
-    return dict(zip(names, cycle(sns.color_palette("colorblind")), strict=False))
 
 
 def draw(
@@ -90,32 +72,60 @@ def draw(
         The SVG file.
     """
     with mpl.rc_context(style(f"{plan.name}/{figure.name}")):
-        panels = len(figure.y)
-        width, height = ALONE_INCHES if panels == 1 else (PANEL_INCHES[0] * panels, PANEL_INCHES[1])
-        if figure.kind == "bar" and figure.x:
-            height = max(height, 1.0 + INCHES_PER_LABEL * len(swept_along(plan, figure.x)))
-        canvas = Canvas(figsize=(width, height), layout="constrained")
-        for axes, metric in zip(canvas.subplots(1, panels, squeeze=False)[0], figure.y, strict=True):
-            if figure.kind == "line":
-                _lines(axes, plan, figure, metric, estimates, colour)
-            else:
-                _bars(axes, plan, figure, metric, estimates, published, colour)
-        legend(canvas)
+        match figure.kind:
+            case "frontier":
+                canvas = frontier.drawn(plan, figure, estimates, colour)
+            case "causes":
+                canvas = causes.drawn(plan, figure, estimates)
+            case _:
+                canvas = _panels(plan, figure, estimates, published, colour)
         with replacing(target) as new:
             canvas.savefig(new, format="svg", metadata={"Date": None, "Creator": None})
 
 
-def _strategies(plan: Plan, figure: Figure) -> tuple[str, ...]:
-    return figure.strategies or tuple(plan.experiment.strategies)
+def _panels(
+    plan: Plan, figure: Figure, estimates: pd.DataFrame, published: pd.DataFrame, colour: Colours
+) -> Canvas:
+    """Draw a panel a metric."""
+    panels = len(figure.y)
+    canvas = Canvas(figsize=_size(plan, figure), layout="constrained")
+    for axes, metric in zip(canvas.subplots(1, panels, squeeze=False)[0], figure.y, strict=True):
+        if figure.kind == "line":
+            _lines(axes, plan, figure, metric, estimates, colour)
+        else:
+            _bars(axes, plan, figure, metric, estimates, published, colour)
+    legend(canvas)
+    return canvas
+
+
+def _size(plan: Plan, figure: Figure) -> tuple[float, float]:
+    """Give the size of a figure of lines or bars, in inches: many strategies need more room."""
+    panels, names = len(figure.y), len(strategies(plan, figure))
+    width, height = ALONE_INCHES if panels == 1 else (PANEL_INCHES[0] * panels, PANEL_INCHES[1])
+    if figure.kind == "bar" and figure.x:
+        each = max(INCHES_PER_LABEL, INCHES_PER_BAR * names)
+        height = max(height, 1.0 + each * len(swept_along(plan, figure.x, figure.where)))
+    elif figure.kind == "bar" and names > FEW:
+        height = max(height, 1.0 + INCHES_PER_NAME * names)
+    if names > FEW and not _by_name(plan, figure):
+        width, height = max(width, WIDE_INCHES), height + INCHES_PER_ENTRY * ceil(names / 2)
+    return width, height
+
+
+def _by_name(plan: Plan, figure: Figure) -> bool:
+    """Whether bars have their names beside them, since there are too many for a legend."""
+    return figure.kind == "bar" and figure.x is None and len(strategies(plan, figure)) > FEW
 
 
 def _lines(
     axes: Axes, plan: Plan, figure: Figure, metric: str, estimates: pd.DataFrame, colour: Colours
 ) -> None:
     assert figure.x is not None
-    cells = swept_along(plan, figure.x)
-    for name, marker in zip(_strategies(plan, figure), cycle(MARKERS), strict=False):
-        rows = pd.concat([at_cell(estimates, cell, name, metric) for cell in cells]).dropna(subset="estimate")
+    cells = swept_along(plan, figure.x, figure.where)
+    for name, marker in zip(strategies(plan, figure), cycle(MARKERS), strict=False):
+        rows = pd.concat([at_cell(estimates, factors, name, metric) for factors in cells]).dropna(
+            subset="estimate"
+        )
         columns = [figure.x, "estimate", "low", "high", "exact"]
         x, y, low, high, exact = rows[columns].astype(float).sort_values(figure.x).to_numpy().T
         shown = y > 0 if figure.y_scale == "log" else np.full(len(y), True)
@@ -131,14 +141,16 @@ def _lines(
     axes.set_yscale(figure.y_scale)
     if figure.x_scale == "log":
         plain_numbers(axes.xaxis, NUMBERS)
-        swept = sorted(float(cell[figure.x] or 0) for cell in cells)
+        swept = sorted(float(factors[figure.x] or 0) for factors in cells)
         if swept[-1] < 100 * swept[0]:
             axes.xaxis.set_major_locator(FixedLocator(swept))
     axes.set_xlabel(figure.x_label or figure.x)
-    _name(axes, figure, metric)
+    name_panel(axes, figure, metric)
     form = PERCENT if is_share(metric) else NUMBERS
     if figure.y_scale == "log":
         plain_numbers(axes.yaxis, form)
+        if not np.isfinite(axes.dataLim.minposy):  # nothing that such an axis could show
+            axes.set_ylim(0.1, 1.0)
     else:
         axes.yaxis.set_major_formatter(form)
         axes.set_ylim(bottom=0)
@@ -156,15 +168,16 @@ def _bars(
     colour: Colours,
 ) -> None:
     """Horizontal bars, since names of strategies and laws are long."""
-    names = _strategies(plan, figure)
-    cells = swept_along(plan, figure.x) if figure.x else [plan.cells[0].factors]
-    thickness = 0.8 / len(names)
+    names, by_name = strategies(plan, figure), _by_name(plan, figure)
+    cells = swept_along(plan, figure.x, figure.where) if figure.x else [cell(plan, figure).factors]
+    thickness = 0.8 / (1 if by_name else len(names))
     for index, name in enumerate(names):
-        rows = pd.concat([at_cell(estimates, cell, name, metric) for cell in cells])
-        y = np.arange(len(cells)) + (index - (len(names) - 1) / 2) * thickness
+        rows = pd.concat([at_cell(estimates, factors, name, metric) for factors in cells])
+        offset = index if by_name else (index - (len(names) - 1) / 2) * thickness
+        y = (np.arange(len(cells)) + offset)[: len(rows)]
         value = rows["estimate"].to_numpy(float)
         error = np.abs(np.vstack([value - rows["low"], rows["high"] - value]))
-        axes.barh(y, value, thickness * 0.9, color=colour[name], label=name)
+        axes.barh(y, value, thickness * 0.9, color=colour[name], label=None if by_name else name)
         axes.errorbar(
             value, y, xerr=np.nan_to_num(error), fmt="none", ecolor="black", elinewidth=1, capsize=2
         )
@@ -174,37 +187,16 @@ def _bars(
             theirs = published[(published["strategy"] == name) & (published["metric"] == metric)]
             label = "published" if len(theirs) else None
             axes.plot(theirs["published"], y[: len(theirs)], **PUBLISHED, label=label)
-    labels = [fill(str(cell[figure.x]), LABEL_WIDTH) if figure.x else "" for cell in cells]
-    axes.set_yticks(np.arange(len(cells)), labels)
+    labels = list(names) if by_name else [str(factors[figure.x]) if figure.x else "" for factors in cells]
+    if by_name and metric != figure.y[0]:
+        labels = [""] * len(names)  # they stand beside the first panel
+    axes.set_yticks(np.arange(len(labels)), [fill(label, LABEL_WIDTH) for label in labels])
+    if by_name:
+        axes.set_ylim(-0.6, len(names) - 0.4)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.xaxis.set_major_formatter(PERCENT if is_share(metric) else NUMBERS)
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    _name(axes, figure, metric)
+    name_panel(axes, figure, metric)
     if figure.reference:
         axes.axvline(figure.reference.value, **REFERENCE, label=figure.reference.label)
-
-
-def _name(axes: Axes, figure: Figure, metric: str) -> None:
-    """Name a panel by what it shows, above it."""
-    axes.set_title(fill(figure.y_label or LABELS.get(metric, metric), 34), fontsize=10, loc="left")
-
-
-def plain_numbers(axis: Any, form: FuncFormatter) -> None:
-    """Label a logarithmic axis at its decades, in plain numbers."""
-    axis.set_major_locator(LogLocator(10, numticks=12))
-    axis.set_major_formatter(form)
-    axis.set_minor_locator(NullLocator())
-
-
-def legend(canvas: Canvas) -> None:
-    """One legend below all panels, each entry once, what is common to all strategies last."""
-    entries: dict[str, Any] = {}
-    for axes in canvas.axes:
-        handles, labels = axes.get_legend_handles_labels()
-        entries |= {label: handle for handle, label in zip(handles, labels, strict=True)}
-    entries |= {label: entries.pop(label) for label in ("exact", "published", UNSEEN) if label in entries}
-    if len(entries) > 1:
-        columns = 3 if len(canvas.axes) == 1 else len(entries)
-        handles, labels = list(entries.values()), list(entries)
-        canvas.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)

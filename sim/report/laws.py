@@ -9,7 +9,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from sim.laws import Floats, Law
-from sim.report.figures import PERCENT, style
+from sim.report.look import PERCENT, style
 from sim.study.files import replacing
 
 PANEL_INCHES = (3.6, 3.2)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator
 
 from sim.fit import ALIKE, Fit, KaplanMeier
-from sim.report.figures import ALONE_INCHES, NUMBERS, PERCENT, legend, plain_numbers, style
+from sim.report.look import ALONE_INCHES, NUMBERS, PERCENT, legend, plain_numbers, style
 from sim.study.files import replacing
 
 CREATOR = "savegap fit"

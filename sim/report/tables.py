@@ -5,8 +5,20 @@ from math import isnan
 
 import pandas as pd
 
+from sim.estimate import BY_CAUSE
 from sim.report.answers import is_share, number, percent, same
 from sim.study.config import Factor, Plan
+
+CAUSE_LABELS = {
+    "crash": "crash",
+    "timeout": "timeout",
+    "zombie": "replaced worker",
+    "relay": "relay",
+    "expired_key": "expired key",
+    "race": "race",
+    "receiver_crash": "receiver crash",
+}
+"""Short names of what makes an action happen again."""
 
 LABELS = {
     "crashes": "crashes a run",
@@ -27,6 +39,12 @@ LABELS = {
     "gap_share": "crashes on action steps in [sent, durable)",
     "gap_share_after_done": "crashes on action steps in [done, durable)",
     "rule_ratio": "P(duplicate) / rule of thumb",
+    "duplicates_per_million": "duplicates per million actions",
+    "lost_per_million": "lost actions per million",
+    **{name: f"duplicates by {CAUSE_LABELS[cause]}, per million actions" for cause, name in BY_CAUSE.items()},
+    "zombie_s": "replaced workers living on, s a run",
+    "spacing_s_p50": "time to the first duplicate, median, s",
+    "spacing_s_p95": "time to the first duplicate, 95th percentile, s",
 }
 """Short names of metrics for axes and column heads."""
 

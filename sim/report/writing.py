@@ -12,7 +12,8 @@ from joblib import Parallel, delayed
 from sim.estimate import Estimate
 from sim.report import gallery, tables
 from sim.report.answers import answer
-from sim.report.figures import Colours, colours, draw
+from sim.report.figures import draw
+from sim.report.look import Colours, colours
 from sim.report.tables import Table
 from sim.study.config import Figure, Plan, load
 from sim.study.errors import InputError, Problem

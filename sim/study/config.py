@@ -44,9 +44,23 @@ class Figure(Model):
     """A figure of an experiment, drawn from its estimates."""
 
     name: str = Field(min_length=1, pattern=r"^[a-z0-9-]+$", description="file name without ending")
-    kind: Literal["line", "bar"] = Field(default="line", description="line: over an axis; bar: per strategy")
-    x: str | None = Field(default=None, description="swept key, for a line")
-    y: tuple[str, ...] = Field(min_length=1, description="metrics, a panel each")
+    kind: Literal["line", "bar", "frontier", "causes"] = Field(
+        default="line",
+        description="line: over an axis; bar: per strategy; frontier: one metric against another; "
+        "causes: duplicates per million actions by cause, a row a strategy",
+    )
+    x: str | None = Field(
+        default=None,
+        description="swept key: axis of a line, rows of bars or of the causes of one strategy; "
+        "of a frontier a metric",
+    )
+    y: tuple[str, ...] = Field(
+        default=(), description="metrics, a panel each; of causes further rates beside the causes"
+    )
+    along: str | None = Field(default=None, description="swept key, of which a frontier has a point a value")
+    where: dict[str, Factor] = Field(
+        default={}, description="values of swept keys at which it is drawn; elsewhere at their base"
+    )
     strategies: tuple[str, ...] | None = Field(default=None, description="which ones; all if absent")
     x_label: str | None = None
     y_label: str | None = Field(default=None, description="label of the value axis")
@@ -144,19 +158,47 @@ class Experiment(Model):
 
     def _mistakes_of(self, figure: Figure, at: Key) -> Iterator[Mistake]:
         swept = [key for _, axes in self.axes() for key in axes]
+        if not figure.y and figure.kind != "causes":
+            yield (*at, "y"), "must name at least one metric.", None
         for metric in figure.y:
             yield from _unknown(metric, METRICS, (*at, "y"), "metric")
         for name in figure.strategies or ():
             yield from _unknown(name, self.strategies, (*at, "strategies"), "strategy")
-        if figure.x is not None:
-            yield from _unknown(figure.x, swept, (*at, "x"), "swept key")
-            values = [item for _, axes in self.axes() for item in axes.get(figure.x, [])]
-            least = 0.0 if figure.x_scale == "log" else float("-inf")
-            if figure.kind == "line" and not all(_is_number(v) and v > least for v in values):
-                wanted = 'positive numbers (or x_scale = "linear")' if figure.x_scale == "log" else "numbers"
-                yield (*at, "x"), f'a line needs an axis of {wanted}; kind = "bar" takes any.', figure.x
-        elif figure.kind == "line":
-            yield (*at, "x"), "a line needs x, one of the swept keys.", None
+        for key in figure.where:
+            yield from _unknown(key, swept, (*at, "where"), "swept key")
+        if figure.along is not None:
+            yield from _unknown(figure.along, swept, (*at, "along"), "swept key")
+            if figure.kind != "frontier":
+                yield (
+                    (*at, "along"),
+                    'only a figure of kind = "frontier" has it; others take x.',
+                    figure.along,
+                )
+        match figure.kind:
+            case "frontier" if figure.x is None:
+                yield (*at, "x"), "a frontier needs x, a metric.", None
+            case "frontier":
+                yield from _unknown(str(figure.x), METRICS, (*at, "x"), "metric")
+            case "line" if figure.x is None:
+                yield (*at, "x"), "a line needs x, one of the swept keys.", None
+            case "line":
+                yield from self._mistakes_of_axis(figure, str(figure.x), swept, (*at, "x"))
+            case _ if figure.x is not None:
+                yield from _unknown(figure.x, swept, (*at, "x"), "swept key")
+        if figure.kind == "causes":
+            rates = [name for name, metric in METRICS.items() if metric.kind == "rate"]
+            for metric in figure.y:
+                yield from _unknown(metric, rates, (*at, "y"), "rate")
+            if figure.x is not None and len(figure.strategies or self.strategies) > 1:
+                yield (*at, "strategies"), "must name one strategy, of which each value of x is a row.", None
+
+    def _mistakes_of_axis(self, figure: Figure, key: str, swept: list[str], at: Key) -> Iterator[Mistake]:
+        yield from _unknown(key, swept, at, "swept key")
+        values = [item for _, axes in self.axes() for item in axes.get(key, [])]
+        least = 0.0 if figure.x_scale == "log" else float("-inf")
+        if not all(_is_number(value) and value > least for value in values):
+            wanted = 'positive numbers (or x_scale = "linear")' if figure.x_scale == "log" else "numbers"
+            yield at, f'a line needs an axis of {wanted}; kind = "bar" takes any.', key
 
     def axes(self) -> list[tuple[Key, dict[str, list[Any]]]]:
         """Each sweep with its place in the file."""
@@ -256,6 +298,11 @@ def _load(file: Path, project: Path) -> Plan:
         found.extend(_mistakes_in_scenarios(data, project, shown))
         raise InputError(list(dict.fromkeys(found))) from None
     cells, base, sweeps = _cells(experiment, project, shown)
+    for index, figure in enumerate(experiment.figures):
+        if not any(figure.where.items() <= cell.factors.items() for cell in cells):
+            found.append(Problem(shown, f"figures.{index}.where", "no cell of the sweeps has these values."))
+    if found:
+        raise InputError(found)
     return Plan(file.stem, experiment, cells, base, sweeps)
 
 

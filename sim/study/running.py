@@ -163,7 +163,7 @@ def run(
     for cell, sizes in zip(plan.cells, cut, strict=True):
         sums = reduce(add, told(islice(done, len(sizes))))
         for name, scenario in cell.scenarios.items():
-            exact = theory.exact(scenario)
+            exact = _exact(scenario)
             for metric in METRICS:
                 found = estimate(sums, metric, name, CONFIDENCE)
                 row = {"strategy": name, **asdict(found), "exact": exact.get(metric)}
@@ -179,6 +179,17 @@ def run(
                 contrasts.append({**cell.factors, **row})
         advance(1, 0)
     return Tables(pd.DataFrame(estimates), pd.DataFrame(contrasts), pd.DataFrame(published))
+
+
+def _exact(scenario: Scenario) -> dict[str, float]:
+    """Give what is known of a scenario without simulation, rates included."""
+    found = theory.exact(scenario)
+    rates = {
+        name: what.times * found[what.part] / found[what.whole]
+        for name, what in METRICS.items()
+        if what.kind == "rate" and what.part in found and found.get(what.whole, 0.0) > 0
+    }
+    return found | rates
 
 
 def _compare(sums: Sums, row: dict[str, Any], value: Decimal, n: int) -> dict[str, Any]:

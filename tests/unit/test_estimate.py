@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
 
 import sim.estimate
-from sim.estimate import CONTRASTED, METRICS, Contrast, Estimate
-from sim.intervals import clopper_pearson, share_interval, tango, wilson
-from sim.outcomes import OUTCOMES
-from sim.sums import Sums
+from sim.estimate import BY_CAUSE, CONTRASTED, METRICS, Contrast, Estimate
+from sim.intervals import clopper_pearson, gamma, share_interval, tango, wilson
+from sim.sums import CAUSES, SUMMED, Sums, duplicates_by
 
 LEVEL = 0.95
 Z2 = stats.norm.ppf(0.975) ** 2
@@ -307,6 +306,114 @@ def test_share_over_mean_by_hand() -> None:
     assert isnan(estimate(frame.assign(rule_duplicates=0.0), "rule_ratio").estimate)
 
 
+# ---------------------------------------------------------------------------------------------------- rates
+
+
+def performed(duplicates: ArrayLike, actions: ArrayLike) -> pd.DataFrame:
+    return pd.DataFrame({"duplicate_actions": duplicates, "actions": actions})
+
+
+def test_a_rate_of_single_events_has_the_bounds_of_poisson() -> None:
+    # Garwood 1936: 0 to 3.689 events for none seen, 1.6235 to 11.6683 for 5.
+    found = estimate(performed(np.zeros(1000), np.full(1000, 4)), "duplicates_per_million")
+    assert (found.n, found.estimate, found.low, found.method) == (1000, 0.0, 0.0, "gamma")
+    assert found.high == pytest.approx(3.6889e6 / 4000, rel=1e-4)
+    assert gamma(5.0, 5.0, 1.0, LEVEL)[:2] == pytest.approx((1.6235, 11.6683), abs=1e-4)
+    few = estimate(performed(first(5, 100_000), np.full(100_000, 4)), "duplicates_per_million")
+    assert few.estimate == pytest.approx(12.5)
+    assert (few.low, few.high) == pytest.approx((2.5 * 1.6235, 2.5 * 11.6683), rel=1e-3)
+
+
+def test_a_rate_of_many_events_has_the_interval_of_the_delta_method_and_may_exceed_a_million() -> None:
+    rng = np.random.default_rng(24)
+    actions = 2 + rng.poisson(2.0, 100_000)
+    duplicates = rng.poisson(1.5 * actions)
+    found = estimate(performed(duplicates, actions), "duplicates_per_million")
+    rate = duplicates.sum() / actions.sum()
+    half = (
+        1e6 * stats.norm.ppf(0.975) * np.std((duplicates - rate * actions) / actions.mean()) / sqrt(100_000)
+    )
+    assert found.estimate == pytest.approx(1e6 * rate)
+    assert found.estimate > 1e6
+    assert found.high - found.low == pytest.approx(2 * half, rel=2e-2)
+    assert (found.low + found.high) / 2 == pytest.approx(found.estimate, rel=1e-3)
+
+
+def test_a_rate_of_equal_runs_is_no_surer_than_one_more_run_allows() -> None:
+    found = estimate(performed(np.full(500, 3), np.full(500, 4)), "duplicates_per_million")
+    assert found.estimate == pytest.approx(0.75e6)
+    assert found.low == pytest.approx(0.75e6)
+    assert 0.75e6 * (1 + 1 / 500) < found.high < 0.75e6 * (1 + 5 / 500)
+
+
+@pytest.mark.parametrize("expected", [0.5, 2.0, 5.0, 20.0])
+@pytest.mark.parametrize("cluster", [1, 4])
+def test_coverage_of_a_rare_rate(expected: float, cluster: int) -> None:
+    # Where 5 are expected the t interval of the mean covers .88. That nothing was seen tells of events which
+    # come one a run, and so it is not asked to tell of clusters.
+    n = 1000
+    counts = np.arange(60)
+    found = [
+        estimate(performed(cluster * first(k, n), np.full(n, 5)), "duplicates_per_million") for k in counts
+    ]
+    truth = 1e6 * expected * cluster / (5 * n)
+    covers = np.array([e.low <= truth <= e.high or (k == 0 and cluster > 1) for k, e in enumerate(found)])
+    assert (covers * stats.binom.pmf(counts, n, expected / n)).sum() > 0.95
+
+
+def test_one_run_or_no_action_has_no_rate_to_speak_of() -> None:
+    single = estimate(performed([1], [4]), "duplicates_per_million")
+    assert (single.estimate, single.method) == (0.25e6, "")
+    idle = estimate(performed([0, 0], [0, 0]), "duplicates_per_million")
+    assert isnan(idle.estimate)
+
+
+def test_rates_by_cause_sum_to_that_of_all() -> None:
+    rng = np.random.default_rng(24)
+    causes = {duplicates_by(cause): rng.poisson(0.01 * k, 5000) for k, cause in enumerate(CAUSES)}
+    table = causes | {"duplicate_actions": sum(causes.values()), "actions": rng.poisson(3.0, 5000)}
+    found = [estimate(pd.DataFrame(table), metric).estimate for metric in BY_CAUSE.values()]
+    assert sum(found) == pytest.approx(estimate(pd.DataFrame(table), "duplicates_per_million").estimate)
+
+
+def test_paired_rates_are_compared_by_what_runs_add() -> None:
+    rng = np.random.default_rng(24)
+    actions = 2 + rng.poisson(2.0, 20_000)
+    many = rng.poisson(0.5 * actions)
+    fewer = rng.binomial(many, 0.8)
+    found = contrast(performed(many, actions), performed(fewer, actions), "duplicates_per_million")
+    one, two = many.sum() / actions.sum(), fewer.sum() / actions.sum()
+    paired = 1e6 * ((fewer - two * actions) - (many - one * actions)) / actions.mean()
+    half = 1.96 * paired.std() / sqrt(20_000)
+    assert (found.n, found.method) == (20_000, "square-and-add")
+    assert found.difference == pytest.approx(1e6 * (two - one))
+    assert (found.high - found.low) / 2 == pytest.approx(half, rel=3e-2)
+
+
+def test_conditional_rates_are_those_of_the_means_over_the_actions() -> None:
+    lost = conditional([0.2, 0.3, 0.4], np.zeros(3), 0.1, "lost_actions")
+    mean = estimate(lost, "lost_actions")
+    rate = estimate(lost.assign(actions=4), "lost_per_million")
+    assert (rate.n, rate.method) == (3, "conditional")
+    assert (rate.estimate, rate.high) == (
+        pytest.approx(mean.estimate * 0.25e6),
+        pytest.approx(mean.high * 0.25e6),
+    )
+
+
+def test_a_table_without_the_columns_of_a_metric_has_no_such_number() -> None:
+    for metric in ("zombie_s", "race_duplicates_per_million", "spacing_s_p50"):
+        found = estimate(performed([1, 0], [2, 2]), metric)
+        assert (found.n, found.method) == (0, "")
+        assert isnan(found.estimate)
+
+
+def test_the_time_to_a_duplicate_is_that_of_runs_with_one() -> None:
+    frame = performed([0, 1, 0, 1, 2], np.ones(5)).assign(spacing_s=[nan, 3.0, nan, 1.0, 2.0])
+    found = estimate(frame, "spacing_s_p50")
+    assert (found.n, found.estimate) == (3, 2.0)
+
+
 # ---------------------------------------------------------------------------------------- conditional values
 
 
@@ -553,7 +660,7 @@ def test_difference_of_rare_ratios_is_covered() -> None:
 
 def some_runs(seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({name: rng.poisson(0.7, 500) * rng.random(500) for name in OUTCOMES})
+    frame = pd.DataFrame({name: rng.poisson(0.7, 500) * rng.random(500) for name in SUMMED})
     action = rng.poisson(1.5, 500)
     stuck = rng.random(500) < 0.1
     return frame.assign(
@@ -562,6 +669,7 @@ def some_runs(seed: int) -> pd.DataFrame:
         action_crashes=action,
         gap_crashes=rng.binomial(action, 0.3),
         gap_crashes_after_done=rng.binomial(action, 0.2),
+        spacing_s=np.where(rng.random(500) < 0.5, rng.random(500), nan),
     )
 
 

@@ -9,13 +9,14 @@ import pytest
 from sim import sums
 from sim.estimate import METRICS, estimate
 from sim.outcomes import OUTCOMES
-from sim.sums import RUNS, Sums
+from sim.sums import CAUSES, RUNS, SUMMED, Sums, duplicates_by
 
 
 def some_runs(seed: int, n: int = 500) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({name: rng.poisson(0.7, n) * rng.random(n) for name in OUTCOMES})
-    return frame.assign(finished=rng.random(n) < 0.9, save_time_s=0.1)
+    frame = pd.DataFrame({name: rng.poisson(0.7, n) * rng.random(n) for name in SUMMED})
+    spacing = np.where(rng.random(n) < 0.3, rng.random(n), np.nan)
+    return frame.assign(finished=rng.random(n) < 0.9, save_time_s=0.1, spacing_s=spacing)
 
 
 def test_sums_of_parts_are_those_of_the_whole() -> None:
@@ -79,6 +80,34 @@ def test_only_so_many_values_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert estimate(whole, "wasted_tokens_p50").n == 120
     assert estimate(whole, "wasted_tokens").n == 200
+
+
+def test_of_what_few_runs_have_only_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sums, "KEPT", 20)
+    spacings = [some_runs(seed, 50)["spacing_s"] for seed in range(3)]
+    whole, *others = (Sums.of({"": some_runs(seed, 50)}) for seed in range(3))
+    for part in others:
+        whole += part
+    there = pd.concat(spacings).dropna()
+    assert len(spacings[0].dropna()) < 20 < len(there)
+    assert np.array_equal(whole.values["", "spacing_s"], there[:20])
+    assert estimate(whole, "spacing_s_p50").estimate == np.sort(there[:20])[9]
+    assert ("", "spacing_s") not in whole.place
+
+
+def test_what_does_not_vary_has_the_products_that_all_have() -> None:
+    a, b = some_runs(1).assign(saves=0), some_runs(2)
+    whole = Sums.of({"a": a, "b": b})
+    assert whole.product({("a", "saves"): 1.0}, {("b", "crashes"): 1.0}) == 0.0
+    covariance = np.cov(a["crashes"], b["saves"], ddof=0)[0, 1]
+    assert whole.product({("a", "crashes"): 1.0}, {("b", "saves"): 1.0}) == pytest.approx(500 * covariance)
+    varied = whole + Sums.of({"a": some_runs(3), "b": b})  # which in a later block it may
+    assert varied.product({("a", "saves"): 1.0}, {("a", "saves"): 1.0}) > 0
+
+
+def test_every_cause_that_is_counted_is_known() -> None:
+    counted = {name for name in OUTCOMES if name.startswith(duplicates_by(""))}
+    assert counted in (set(), {*map(duplicates_by, CAUSES)})
 
 
 def test_tables_of_unequal_length() -> None:

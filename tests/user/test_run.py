@@ -135,3 +135,18 @@ def test_help_teaches(savegap, arguments):
     code, output, _ = savegap(*arguments)
     assert code == 0
     assert "savegap" in output.lower()
+
+
+def test_results_without_the_newest_metrics_still_give_a_report(savegap, project):
+    file = project / "experiments/tiny.toml"
+    file.write_text(
+        file.read_text() + '[[figures]]\nname = "causes"\nkind = "causes"\ncaption = "By cause."\n'
+    )
+    savegap("run", "--jobs", "1", "--replications", "60")
+    table = project / "results/tiny/estimates.csv"
+    rows = table.read_text().splitlines(keepends=True)
+    table.write_text("".join(row for row in rows if "_per_million" not in row))
+    (project / "results/tiny/causes.svg").unlink()
+    code, _, errors = savegap("report")
+    assert code == 0, errors
+    assert (project / "results/tiny/causes.svg").is_file()
