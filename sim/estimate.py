@@ -35,8 +35,8 @@ from scipy import special
 
 from sim.conditional import CORRECTION, control, some, value
 from sim.intervals import NO_INTERVAL, Interval, gamma, quantile, share_interval, tango
-from sim.outcomes import OUTCOMES
-from sim.sums import CAUSES, RUNS, SKEWED, Column, Sums, duplicates_by
+from sim.outcomes import CAUSES, OUTCOMES, duplicates_by
+from sim.sums import RUNS, SKEWED, Column, Sums
 from sim.validation import allowed_instead
 
 
@@ -80,12 +80,6 @@ _NO_MEAN = (
     *map(duplicates_by, CAUSES),
 )
 
-_MEANINGS = {
-    "zombie_s": "time of workers that lived on after being replaced, s",
-    "spacing_s": "time from the first performance of an action to the run's first duplicate of it, s",
-    **OUTCOMES,
-}
-
 _SUCH = {"makespan_s": "finished runs", "spacing_s": "runs with a duplicate"}
 
 
@@ -95,7 +89,7 @@ def _of(column: str) -> str:
 
 
 def _described(column: str, statistic: str) -> str:
-    return f"{_MEANINGS[column]}; {statistic} of {_SUCH.get(column, 'all runs')}"
+    return f"{OUTCOMES[column]}; {statistic} of {_SUCH.get(column, 'all runs')}"
 
 
 PER_MILLION = "_per_million"

@@ -31,6 +31,12 @@ CAUSES = {
 }
 """Why an action is performed again."""
 
+
+def duplicates_by(cause: str) -> str:
+    """Name the column that counts the duplicates of a cause."""
+    return f"duplicates_{cause}"
+
+
 OUTCOMES = {
     "crashes": "times the worker died",
     "redone_steps": "completions of steps beyond the first",
@@ -39,7 +45,7 @@ OUTCOMES = {
     "wasted_tokens": "tokens bought for work that was redone or lost",
     "actions": "distinct actions in the run's workload",
     "duplicate_actions": "performances of actions beyond the first",
-    **{f"duplicates_{cause}": f"of these, performances {why}" for cause, why in CAUSES.items()},
+    **{duplicates_by(cause): f"of these, performances {why}" for cause, why in CAUSES.items()},
     "spacing_s": "time from the first performance of the action that was first repeated to its repeat, s; "
     "empty where none was",
     "lost_actions": "actions never performed although the run finished",
@@ -253,7 +259,7 @@ def repeats(log: Log, runs: int) -> dict[str, NDArray[np.generic]]:
     run = np.array(log.performed, np.int64).reshape(-1, 2)[:, 0]
     causes = np.array(log.causes)
     columns: dict[str, NDArray[np.generic]] = {
-        f"duplicates_{cause}": _per_run(run[causes == cause], runs) for cause in CAUSES
+        duplicates_by(cause): _per_run(run[causes == cause], runs) for cause in CAUSES
     }
     first: dict[tuple[int, int], int] = {}
     again: dict[int, tuple[int, int]] = {}

@@ -22,20 +22,7 @@ Column = tuple[str, str]
 RUNS = "runs"
 """Name of a column of ones."""
 
-CAUSES = ("crash", "timeout", "zombie", "relay", "expired_key", "race", "receiver_crash")
-"""What makes an action happen again; every duplicate has one of them."""
-
-
-def duplicates_by(cause: str) -> str:
-    """Name the column that counts the duplicates of a cause."""
-    return f"duplicates_{cause}"
-
-
-SUMMED = tuple(
-    name
-    for name in dict.fromkeys((*OUTCOMES, *map(duplicates_by, CAUSES), "zombie_s"))
-    if name != "spacing_s"  # which a run without a duplicate has not
-)
+SUMMED = tuple(name for name in OUTCOMES if name != "spacing_s")  # which a run without a duplicate has not
 """Outcomes that are summed up, as far as a table has them."""
 
 COUNTED = ("duplicate_actions", "lost_actions", "action_crashes")

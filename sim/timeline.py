@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.crashes import Plan, Source, Within
-from sim.outcomes import CAUSES, OUTCOMES, by_cause
+from sim.outcomes import CAUSES, OUTCOMES, by_cause, duplicates_by
 from sim.program import CALL, SAVE, Phase, Program
 from sim.schedule import Walk, exposed, first_times, marks, source_weights, unbroken, walk
 from sim.streams import Key, Streams
@@ -667,9 +667,9 @@ class Block:
             "wasted_tokens": self.wasted_tokens,
             "actions": self.acts.sum(axis=1),
             "duplicate_actions": repeats,
-            **{f"duplicates_{cause}": np.zeros(finished.size, np.int64) for cause in CAUSES},
+            **{duplicates_by(cause): np.zeros(finished.size, np.int64) for cause in CAUSES},
             # Nothing else lets an action through again here.
-            f"duplicates_{'expired_key' if lasting else 'crash'}": repeats,
+            duplicates_by("expired_key" if lasting else "crash"): repeats,
             "spacing_s": spacing,
             "lost_actions": ((performed == 0) & taken & finished).sum(axis=0),
             "blocked_duplicates": blocked,

@@ -431,7 +431,11 @@ STRATEGIES: list[tuple[dict[str, Any], Place, str]] = [
         "resumes at a call that does not follow.",
     ),
     (verbs("call", end=[save(resume="query")]), ("end", 0, "resume"), "resumes at a query"),
-    (verbs("call", save(resume="nxt")), ("action", 1, "resume"), "must be 'next', 'here', 'call' or 'query'"),
+    (
+        verbs("call", save(resume="nxt")),
+        ("action", 1, "resume"),
+        "must be 'next', 'here', 'call', 'query'",
+    ),
     (verbs("call", save(lane=3)), ("action", 1, "lane"), "must be a valid string, not 3."),
     (verbs("call", {"verb": "work", "of": 1}), ("action", 1, "of"), "unknown key;"),
     (verbs("call", {"resume": "next"}), ("action", 1), 'must be a verb such as "work" or { verb = '),

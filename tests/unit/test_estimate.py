@@ -17,7 +17,8 @@ from scipy import optimize, stats
 import sim.estimate
 from sim.estimate import BY_CAUSE, CONTRASTED, METRICS, Contrast, Estimate
 from sim.intervals import clopper_pearson, gamma, share_interval, tango, wilson
-from sim.sums import CAUSES, SUMMED, Sums, duplicates_by
+from sim.outcomes import CAUSES, duplicates_by
+from sim.sums import SUMMED, Sums
 
 LEVEL = 0.95
 Z2 = stats.norm.ppf(0.975) ** 2

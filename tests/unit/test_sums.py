@@ -8,8 +8,8 @@ import pytest
 
 from sim import sums
 from sim.estimate import METRICS, estimate
-from sim.outcomes import OUTCOMES
-from sim.sums import CAUSES, RUNS, SUMMED, Sums, duplicates_by
+from sim.outcomes import CAUSES, OUTCOMES, duplicates_by
+from sim.sums import RUNS, SUMMED, Sums
 
 
 def some_runs(seed: int, n: int = 500) -> pd.DataFrame:
