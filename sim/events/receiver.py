@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from simpy.events import Timeout
 
 from sim.events.clock import Clock
+from sim.events.words import AGAIN, FORGETS, PERFORMS
 from sim.services import Receiver as Settings
 from sim.ticks import to_tick
 
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from sim.events.worker import Worker
 
 Key = tuple[object, ...]
+
+
+def sender(worker: "Worker | None") -> str:
+    """Say who sent a request."""
+    return worker.name if worker is not None else "the relay"
 
 
 @dataclass(eq=False, slots=True)
@@ -127,7 +133,8 @@ class Receiver:
     def arrive(self, request: Request) -> None:
         """Look the key up, and begin to perform what is new."""
         if self.has_left(request):
-            self.tell("receiver", "drops a request whose sender has gone", request.step)
+            who = sender(request.worker)
+            self.tell("receiver", f"drops the request of {who}, who has gone", request.step)
             return
         if self.weather is not None and self.weather.is_down(self.env.now):
             if self.settings.during_outage == "error":
@@ -135,7 +142,7 @@ class Receiver:
             return
         if self.fences and request.worker is not None:
             if request.worker.number < self.newest:
-                self.tell("receiver", "refuses a worker that was replaced", request.step)
+                self.tell("receiver", f"refuses {sender(request.worker)}, which was replaced", request.step)
                 request.answer("fenced")
                 return
             self.newest = request.worker.number
@@ -171,7 +178,8 @@ class Receiver:
     def repeat(self, request: Request, entry: Entry) -> None:
         """Answer a request whose key is known."""
         if entry.words != request.words and self.keys.mismatch == "error":
-            self.tell("receiver", "refuses a known key with other arguments", request.step)
+            who = sender(request.worker)
+            self.tell("receiver", f"refuses {who}: a known key with other arguments", request.step)
             request.answer("mismatch")
         elif entry.completed is None:
             if self.keys.concurrent == "wait":
@@ -185,7 +193,7 @@ class Receiver:
 
     def block(self, request: Request) -> None:
         """Give the answer of the first again."""
-        self.tell("receiver", "answers a repeat from its key table", request.step)
+        self.tell("receiver", f"answers {sender(request.worker)} from its key table", request.step)
         self.blocked.append(request.step)
         request.answer("ok")
 
@@ -193,6 +201,8 @@ class Receiver:
         """◆commit: do it."""
         now = self.env.now
         if self.has_left(request) or request.fails:
+            why = "fails" if request.fails else "cancels"
+            self.tell("receiver", f"{why} the request of {sender(request.worker)}", request.step)
             waiting = entry.waiting if entry else []
             if request.fails and self.keys.remembers == "all" and request.key is not None:
                 self.table[request.key] = Entry(request.words, arrived, now, failed=True)
@@ -206,6 +216,7 @@ class Receiver:
         raced = quicker is not None and quicker.completed is not None and quicker.completed >= arrived
         self.put_down(request.step, request.worker, run_out, raced, request.forgotten)
         if request.forgotten:
+            self.tell("receiver", FORGETS, request.step)
             if entry is not None:
                 entry.waiting.clear()
             return
@@ -243,7 +254,7 @@ class Receiver:
             else:
                 cause = "timeout" if worker is before.worker else "crash"
         deeds.append(Deed(self.env.now, worker, cause, forgotten))
-        self.tell("receiver", "performs the action" + (" AGAIN" if cause else ""), step)
+        self.tell("receiver", f"{AGAIN if cause else PERFORMS} for {sender(worker)}", step)
 
     def has_performed(self, step: int, until: int) -> bool:
         """Whether the action was performed, as seen at an instant."""

@@ -10,9 +10,10 @@ from sim.events.client import Client
 from sim.events.clock import Clock, Signal, Stroke
 from sim.events.crash import Crash
 from sim.events.outage import Weather
-from sim.events.receiver import Key, Receiver, Request
+from sim.events.receiver import Key, Receiver, Request, sender
 from sim.events.relay import Entry, Relay
 from sim.events.store import Saving, Store
+from sim.events.words import DURABLE, ENDS, STALLS, STARTS
 from sim.events.worker import Worker
 from sim.laws import Law
 from sim.outcomes import NOTHING, Attempt, Log
@@ -100,7 +101,7 @@ class Run:
         limit = self.scenario.limits.makespan
         if limit is not None:
             Stroke(self.env, to_tick(limit), self.give_up)
-        self.env.run()
+        self.play()
         self.write_down(self.store.record)
         log = self.log
         log.finished.append(self.finished)
@@ -114,14 +115,18 @@ class Run:
                 log.causes.append(deed.cause)
         log.blocked.extend((self.replication, step) for step in self.receiver.blocked)
 
+    def play(self) -> None:
+        """Let events happen until none is left."""
+        self.env.run()
+
     def start_worker(self) -> None:
         """The supervisor starts a worker, and listens to its heartbeats."""
         if self.scenario.strategy.memory_only:
             self.store.forget()
         self.write_down(self.store.record)
         self.attempts += 1
-        self.tell("worker", f"{self.attempts} starts", -1)
         self.worker = self.last = worker = Worker(self, self.attempts)
+        self.tell(worker.name, STARTS, -1)
         worker.process.callbacks.append(lambda _: self.hear_silence(worker))
         if self.watch is not None and self.watch.stalls is not None:
             self.watch_heartbeats(worker, 0)
@@ -150,10 +155,10 @@ class Run:
         """A worker has fallen silent: unless all is over, notice, wait for a new one, and start it."""
         now = self.env.now
         if worker.replaced is not None:
-            self.tell("worker", f"{worker.number}, which was replaced, ends: {worker.over}", -1)
+            self.tell(worker.name, ENDS[worker.over], -1)
             self.zombie += now - worker.replaced
             return
-        self.tell("worker", f"{worker.number} ends: {worker.over}", -1)
+        self.tell(worker.name, ENDS[worker.over], -1)
         self.worker = None
         self.finished = worker.over == "finished"
         self.given_up = worker.over in ("stuck", "fenced")
@@ -210,7 +215,7 @@ class Run:
         def stalls(_: Event) -> None:
             if worker is not self.worker:
                 return
-            self.tell("worker", f"{worker.number} stalls", -1)
+            self.tell(worker.name, STALLS, -1)
             assert self.watch is not None
             expires = worker.last_beat(begin) + to_tick(self.watch.lease or 0)
             if expires < end:
@@ -234,7 +239,7 @@ class Run:
         """Take a worker for dead, and have another started."""
         if worker is not self.worker or worker.over:
             return
-        self.tell("supervisor", f"takes worker {worker.number} for dead", -1)
+        self.tell("supervisor", f"takes {worker.name} for dead", -1)
         worker.replace()
         self.worker = None
         self.crash.end(fired=False)
@@ -253,14 +258,15 @@ class Run:
     def keep(self, worker: Worker, saving: Saving) -> bool:
         """◆durable, unless the worker has been replaced and is fenced."""
         if self.fences and worker.replaced is not None:
-            self.tell("store", f"refuses worker {worker.number}, which was replaced", -1)
+            self.tell("store", f"refuses {worker.name}, which was replaced", -1)
             return False
         for phase in saving.phases:
             # A step's row is there only once: who comes second changes nothing.
-            if phase.holds != "progress" and self.store.record < phase.resume:
+            if phase.holds != "progress" and phase.step not in self.store.rows:
+                self.store.rows.add(phase.step)
                 self.act(worker, phase)
         self.store.keep(worker, saving)
-        self.tell("store", "holds a save: durable", saving.phases[-1].step)
+        self.tell("store", DURABLE, saving.phases[-1].step)
         return True
 
     def act(self, worker: Worker, phase: Phase) -> None:
@@ -285,7 +291,7 @@ class Run:
 
         def answers(what: str) -> None:
             if answer_lost:
-                self.tell("network", "loses an answer", step)
+                self.tell("network", f"loses the answer to {sender(worker)}", step)
             elif response:
                 Timeout(env, response).callbacks.append(lambda _: answer.give(what))
             else:
@@ -302,7 +308,7 @@ class Run:
             answer=answers,
         )
         if self.happens(settings.request_lost, *path, "request lost", n):
-            self.tell("network", "loses a request", step)
+            self.tell("network", f"loses the request of {sender(worker)}", step)
         else:
             self.receiver.take(request, self.draw(settings.request, *path, "request", again))
         return request, answer

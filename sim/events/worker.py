@@ -9,6 +9,7 @@ from simpy.events import Event, Timeout
 
 from sim.events.receiver import Key, Request
 from sim.events.store import Queue, Saving
+from sim.events.words import SENDS, TORN
 from sim.outcomes import STOPPED
 from sim.program import CALL, Phase
 from sim.strategy import Lane
@@ -25,8 +26,8 @@ class Worker:
 
     Attributes
     ----------
-    number : int
-        Of the attempt, from 1; what it is fenced by.
+    number, name : int, str
+        Of the attempt, from 1; what it is fenced by. What it is called.
     run_id : int
         The run's part of its keys.
     words : dict of int to int
@@ -51,6 +52,7 @@ class Worker:
         self.run = run
         self.env = run.env
         self.number = number
+        self.name = f"worker {number}"
         store = run.store
         self.resume = store.record
         self.run_id = store.run_id if store.record or run.scenario.strategy.run_id == "given" else number
@@ -107,7 +109,7 @@ class Worker:
             queue.lost = True
         store = self.run.scenario.store
         if torn and store.slots == 1 and self.run.happens(store.torn, "torn", self.number):
-            self.run.tell("store", "holds a torn record", -1)
+            self.run.tell("store", TORN, -1)
             self.run.store.forget()
 
     # ---------------------------------------------------------------- its work
@@ -131,7 +133,7 @@ class Worker:
                 if self.begin is None:
                     run.down += load
                 if self.resume == 0 and run.scenario.strategy.if_nothing == "stuck":
-                    tell("worker", "finds nothing usable", -1)
+                    tell(self.name, "finds nothing usable", -1)
                     self.over = "stuck"
             now = env.now
             if self.begin is None:
@@ -180,7 +182,7 @@ class Worker:
                 walked(number)
                 ended(now)
                 if phase.done:
-                    tell("worker", "is done with the step", phase.step)
+                    tell(self.name, "is done with the step", phase.step)
                     if self.replaced is not None:
                         run.log.done_late.append((run.replication, phase.step))
                 if phase.saves:
@@ -219,7 +221,7 @@ class Worker:
         run, env = self.run, self.env
         match phase.name:
             case "request":
-                run.tell("worker", "sends the request", phase.step)
+                run.tell(self.name, SENDS, phase.step)
                 request = Request(
                     phase.step, self.key(phase.step, run.begun[phase.id]), self.words_of(phase), self
                 )
@@ -235,7 +237,7 @@ class Worker:
                     run.begun[phase.id] -= 1  # passed by, not begun
                     return 0
                 if phase.name == "park":
-                    run.tell("worker", "waits for a person", phase.step)
+                    run.tell(self.name, "waits for a person", phase.step)
                     self.over = "stuck"
                     return 0
                 self.asks = True
@@ -299,7 +301,8 @@ class Worker:
         n = 0 if run.scenario.frozen else run.begun[phase.id] - 1
         lag = run.draw(run.scenario.receiver.lag, *phase.key, "lag", n)
         found = run.receiver.has_performed(phase.step, self.env.now - lag)
-        run.tell("worker", "hears that it was performed" if found else "hears that it was not", phase.step)
+        heard = "hears that it was performed" if found else "hears that it was not performed"
+        run.tell(self.name, heard, phase.step)
         return found
 
     # ---------------------------------------------------------------- stalls
