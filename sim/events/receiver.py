@@ -168,6 +168,11 @@ class Receiver:
             return False
         return request.abandoned or (request.worker is not None and request.worker.dead)
 
+    def owns(self, key: Key, entry: Entry | None) -> bool:
+        """Whether a key is still its own to a request, with a claim or without, and not that of another."""
+        known = self.table.get(key)
+        return known is entry or (entry is None and known is not None and self.has_run_out(known))
+
     def has_run_out(self, entry: Entry) -> bool:
         """Whether a key is no longer remembered."""
         since, lasts = entry.completed, self.keys.ttl
@@ -204,10 +209,11 @@ class Receiver:
             why = "fails" if request.fails else "cancels"
             self.tell("receiver", f"{why} the request of {sender(request.worker)}", request.step)
             waiting = entry.waiting if entry else []
-            if request.fails and self.keys.remembers == "all" and request.key is not None:
-                self.table[request.key] = Entry(request.words, arrived, now, failed=True)
-            elif entry is not None and request.key is not None:
-                del self.table[request.key]
+            if request.key is not None and self.owns(request.key, entry):
+                if request.fails and self.keys.remembers == "all":
+                    self.table[request.key] = Entry(request.words, arrived, now, failed=True)
+                elif entry is not None:
+                    del self.table[request.key]
             for other in [request, *waiting]:
                 other.answer("error")
             return
