@@ -74,8 +74,8 @@ class Fault:
         No sooner is the run other than it would be without, in ticks.
     kind, says : str
         Of which kind it is, of `KINDS`; a sentence.
-    actor : str
-        To whom it happens.
+    actor, tells : str
+        To whom it happens; what a trace says of it, if no actor of the run knows of it.
     step : int
         Index of the step in which it happens; -1: in none.
     times : tuple of (key, int)
@@ -88,6 +88,7 @@ class Fault:
     kind: str
     says: str
     actor: str
+    tells: str = ""
     step: int = -1
     times: tuple[tuple[Key, int], ...] = ()
     happens: tuple[Key, ...] = ()

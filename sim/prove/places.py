@@ -168,7 +168,7 @@ class Places:
             for lasts in self.too_long(self.step_timeout):
                 says = f"the work of step {step + 1} that {who} begins takes {seconds(lasts)}"
                 times = ((("step", step, "work", 0, "work", n), lasts),)
-                yield Fault(at, "slow work", says, who, step, times)
+                yield Fault(at, "slow work", says, who, f"will work for {seconds(lasts)}", step, times)
 
     def late_return(self, run: Watched, _: Schedule) -> Iterator[Fault]:
         """The next worker comes when keys have been forgotten."""
@@ -176,7 +176,8 @@ class Places:
         for at, attempts in run.ended:
             says = f"the restart after worker {attempts} takes {seconds(lasts)}"
             times = ((("downtime", "restart", attempts), lasts),)
-            yield Fault(at, "late return", says, "supervisor", times=times)
+            tells = f"will need {seconds(lasts)} for a restart"
+            yield Fault(at, "late return", says, "supervisor", tells, times=times)
 
     def request_lost(self, run: Watched, _: Schedule) -> Iterator[Fault]:
         """A request never arrives."""
@@ -208,20 +209,23 @@ class Places:
     def slow_receiver(self, run: Watched, _: Schedule) -> Iterator[Fault]:
         """The receiver performs when nobody waits any more, or when a claim has run out."""
         says = "the receiver handles the request of {} for {}"
-        limits = self.patience, self.keys.claim_expires
-        return self._lasts(run, "slow receiver", "handling", says, *limits)
+        return self._lasts(run, "slow receiver", "handling", says, self.patience, self.keys.claim_expires)
 
     def _happens(self, run: Watched, kind: str, part: str, says: str) -> Iterator[Fault]:
         for sent in run.requests:
             key: Key = ("step", sent.step, "call", 0, part, sent.n)
-            yield Fault(sent.tick, kind, says.format(_whose(sent)), "network", sent.step, happens=(key,))
+            whose = says.format(_whose(sent))
+            yield Fault(sent.tick, kind, whose, "network", step=sent.step, happens=(key,))
 
     def _lasts(self, run: Watched, kind: str, part: str, says: str, *limits: float | None) -> Iterator[Fault]:
+        actor = "receiver" if part == "handling" else "network"
+        will = {"request": "will carry the request of", "response": "will carry the answer to"}
         for sent in run.requests:
             key: Key = ("step", sent.step, "call", 0, part, sent.n)
             for lasts in self.too_long(*limits):
-                sentence = says.format(_whose(sent), seconds(lasts))
-                yield Fault(sent.tick, kind, sentence, "network", sent.step, ((key, lasts),))
+                whose = says.format(_whose(sent), seconds(lasts))
+                tells = f"{will.get(part, 'will handle the request of')} {sent.who} for {seconds(lasts)}"
+                yield Fault(sent.tick, kind, whose, actor, tells, sent.step, ((key, lasts),))
 
 
 def _whose(sent: Sent) -> str:

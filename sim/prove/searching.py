@@ -28,9 +28,6 @@ TOGETHER = 1024
 ATTEMPTS, TRIES = 50, 100
 """So many more attempts than faults, and so many tries of a call, are enough for every run that ever ends."""
 
-UNTOLD = ("request late", "answer late", "slow receiver", "slow work", "late return")
-"""Kinds of fault of which no actor of the run tells."""
-
 Advance = Callable[[int, int, int], None]
 """Told how many faults are placed, how many of these runs are over, and how many there are."""
 
@@ -162,9 +159,9 @@ def trace(scenario: Scenario, schedule: Schedule) -> Trace:
     block = block_of(unfold(scenario), [schedule])
     Run(block, 0, Log(), lambda *what: told.append(event(*what))).simulate()
     for fault in schedule:
-        if fault.kind in UNTOLD:
+        if fault.tells:
             place = bisect_right(told, fault.at, key=lambda event: event.tick)
-            told.insert(place, Event(fault.at, fault.actor, fault.says, fault.step, fault=True))
+            told.insert(place, Event(fault.at, fault.actor, fault.tells, fault.step, fault=True))
     return Trace(tuple(told))
 
 

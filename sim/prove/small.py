@@ -18,6 +18,9 @@ SLACK = 4
 """A step's time-out is at least so many times as long as the work of the longest step."""
 
 
+BOUND = 'bound it: { law = "truncated", of = ..., below = ... }.'
+
+
 def small(scenario: Scenario, steps: int = 3) -> Scenario:
     """Cut a scenario down to one that can be searched.
 
@@ -44,7 +47,7 @@ def small(scenario: Scenario, steps: int = 3) -> Scenario:
     def fixed(part: Any, at: Key) -> Any:
         if isinstance(part, Law):
             if not np.isfinite(part.mean_s):
-                found.append((at, "has no finite mean that could stand for it; bound it by truncated.", None))
+                found.append((at, f"has no finite mean that could stand for it; {BOUND}", None))
                 return part
             ticks = to_tick(part.mean_s)
             return Constant(value=(ticks + NUDGE * next(number)) / PER_SECOND) if ticks else ZERO
