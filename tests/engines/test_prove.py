@@ -214,7 +214,7 @@ def test_a_step_that_takes_too_long_is_taken_for_dead_too() -> None:
     assert shown(prove(strategy=KEYED, supervision=watch)) == {}
 
 
-# ---------------------------------------------------------------------------------------- of the search itself
+# -------------------------------------------------------------------------------------- of the search itself
 
 EVERYTHING: dict[str, Any] = {
     "client": CLIENT,
