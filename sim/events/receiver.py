@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Key = tuple[object, ...]
 
+RELAY = 0
+"""In the place of an attempt's number: the request is the relay's."""
+
 
 @dataclass(eq=False, slots=True)
 class Request:
@@ -83,10 +86,13 @@ class Entry:
 
 
 class Deed(NamedTuple):
-    """An action performed: when, by whose request, and why again; "" for the first."""
+    """An action performed: when, on which attempt's request, and why again; "" for the first.
+
+    The relay's request is that of attempt 0.
+    """
 
     instant: int
-    worker: "Worker | None"
+    attempt: int
     cause: str
     forgotten: bool
 
@@ -100,6 +106,8 @@ class Receiver:
         By step.
     blocked : list of int
         Steps whose repeat was answered from the key table.
+    presumed_dead : set of int
+        Attempts whose worker was replaced while it lived.
     """
 
     def __init__(
@@ -116,6 +124,7 @@ class Receiver:
         self.newest = 0
         self.performed: dict[int, list[Deed]] = defaultdict(list)
         self.blocked: list[int] = []
+        self.presumed_dead: set[int] = set()
 
     def take(self, request: Request, delay: int) -> None:
         """◆sent: the request is on its way and will arrive, whatever becomes of the sender."""
@@ -204,7 +213,8 @@ class Receiver:
         # What came after the key had been looked up, and was quicker.
         quicker = self.table.get(request.key) if entry is None and request.key is not None else None
         raced = quicker is not None and quicker.completed is not None and quicker.completed >= arrived
-        self.put_down(request.step, request.worker, run_out, raced, request.forgotten)
+        attempt = request.worker.number if request.worker else RELAY
+        self.put_down(request.step, attempt, run_out, raced, request.forgotten)
         if request.forgotten:
             if entry is not None:
                 entry.waiting.clear()
@@ -220,7 +230,7 @@ class Receiver:
     def put_down(
         self,
         step: int,
-        worker: "Worker | None",
+        attempt: int,
         run_out: bool = False,
         raced: bool = False,
         forgotten: bool = False,
@@ -236,13 +246,13 @@ class Receiver:
                 cause = "race"
             elif before.forgotten:
                 cause = "receiver_crash"
-            elif worker is None:
+            elif attempt == RELAY:
                 cause = "relay"
-            elif worker.presumed_dead or (before.worker is not None and before.worker.presumed_dead):
+            elif {attempt, before.attempt} & self.presumed_dead:
                 cause = "zombie"
             else:
-                cause = "timeout" if worker is before.worker else "crash"
-        deeds.append(Deed(self.env.now, worker, cause, forgotten))
+                cause = "timeout" if attempt == before.attempt else "crash"
+        deeds.append(Deed(self.env.now, attempt, cause, forgotten))
         self.tell("receiver", "performs the action" + (" AGAIN" if cause else ""), step)
 
     def has_performed(self, step: int, until: int) -> bool:

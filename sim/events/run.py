@@ -6,13 +6,12 @@ from typing import Any
 from simpy.events import Event, Timeout
 
 from sim.events.block import Block
-from sim.events.client import Client
 from sim.events.clock import Clock, Signal, Stroke
 from sim.events.crash import Crash
 from sim.events.outage import Weather
 from sim.events.receiver import Key, Receiver, Request
 from sim.events.relay import Entry, Relay
-from sim.events.store import Saving, Store
+from sim.events.store import Store
 from sim.events.worker import Worker
 from sim.laws import Law
 from sim.outcomes import NOTHING, Attempt, Log
@@ -60,6 +59,7 @@ class Run:
         self.scenario = scenario = block.program.scenario
         self.replication = replication
         self.log = log
+        self.listens = listener is not None
         self.tell: Tell = nobody_listens
         if listener is not None:
             self.tell = lambda actor, what, step: listener(env.now, actor, what, step)
@@ -68,11 +68,10 @@ class Run:
         self.fences = watch is not None and watch.fencing != "none"
         self.store = Store()
         effects = watch is not None and watch.fencing == "effect"
-        self.receiver = Receiver(env, scenario.receiver, effects, lambda *what: self.tell(*what))
+        self.receiver = Receiver(env, scenario.receiver, effects, self.tell)
         if scenario.receiver.outages is not None:
             self.receiver.weather = self.weather(scenario.receiver.outages, "receiver")
         self.provider = self.weather(scenario.provider, "provider") if scenario.provider else None
-        self.client = Client(self)
         relay = scenario.strategy.relay
         self.relay = Relay(env, self, relay) if relay is not None else None
         self.crash = Crash(env, block, replication)
@@ -102,6 +101,7 @@ class Run:
             Stroke(self.env, to_tick(limit), self.give_up)
         self.env.run()
         self.write_down(self.store.record)
+        self.crash.victim = None  # leaves no cycle behind: thousands of runs follow before any is collected
         log = self.log
         log.finished.append(self.finished)
         log.makespan.append(self.makespan)
@@ -250,23 +250,23 @@ class Run:
 
     # ---------------------------------------------------------------- services
 
-    def keep(self, worker: Worker, saving: Saving) -> bool:
+    def keep(self, worker: Worker, phase: Phase, base: int) -> bool:
         """◆durable, unless the worker has been replaced and is fenced."""
         if self.fences and worker.replaced is not None:
-            self.tell("store", f"refuses worker {worker.number}, which was replaced", -1)
+            self.tell("store", f"refuses worker {worker.number}, which was replaced", phase.step)
             return False
-        for phase in saving.phases:
-            # A step's row is there only once: who comes second changes nothing.
-            if phase.holds != "progress" and self.store.record < phase.resume:
-                self.act(worker, phase)
-        self.store.keep(worker, saving)
-        self.tell("store", "holds a save: durable", saving.phases[-1].step)
+        # A step's row is there only once: who comes second changes nothing.
+        if phase.holds != "progress" and self.store.record < phase.resume:
+            self.act(worker, phase)
+        self.store.keep(worker, phase, base)
+        if self.listens:
+            self.tell("store", "holds a save: durable", phase.step)
         return True
 
     def act(self, worker: Worker, phase: Phase) -> None:
         """Let what a save holds become true with it."""
         if phase.holds == "effect":
-            self.receiver.put_down(phase.step, worker)
+            self.receiver.put_down(phase.step, worker.number)
         else:
             assert self.relay is not None, "a strategy with entries has a relay"
             key = worker.key(phase.step, 0)
