@@ -135,7 +135,7 @@ class Receiver:
 
     def arrive(self, request: Request) -> None:
         """Look the key up, and begin to perform what is new."""
-        if self.has_left(request):
+        if self.cancels and self.has_left(request):
             self.tell("receiver", "drops a request whose sender has gone", request.step)
             return
         if self.weather is not None and self.weather.is_down(self.env.now):
@@ -148,6 +148,10 @@ class Receiver:
                 request.answer("fenced")
                 return
             self.newest = request.worker.number
+        if request.key is None and not request.handling and not request.fails:
+            self.put_down(request.step, request.worker.number if request.worker else RELAY)
+            request.answer("ok")
+            return
         entry = self.table.get(request.key) if request.key is not None else None
         run_out = entry is not None and self.has_run_out(entry)
         if entry is not None and not run_out:
@@ -166,8 +170,6 @@ class Receiver:
 
     def has_left(self, request: Request) -> bool:
         """Whether a request is dropped because its sender is no longer connected."""
-        if not self.cancels:
-            return False
         return request.abandoned or (request.worker is not None and request.worker.dead)
 
     def has_run_out(self, entry: Entry) -> bool:
@@ -201,7 +203,7 @@ class Receiver:
     def perform(self, request: Request, entry: Entry | None, arrived: int, run_out: bool) -> None:
         """◆commit: do it."""
         now = self.env.now
-        if self.has_left(request) or request.fails:
+        if request.fails or (self.cancels and self.has_left(request)):
             waiting = entry.waiting if entry else []
             if request.fails and self.keys.remembers == "all" and request.key is not None:
                 self.table[request.key] = Entry(request.words, arrived, now, failed=True)
@@ -253,7 +255,7 @@ class Receiver:
             else:
                 cause = "timeout" if attempt == before.attempt else "crash"
         deeds.append(Deed(self.env.now, attempt, cause, forgotten))
-        self.tell("receiver", "performs the action" + (" AGAIN" if cause else ""), step)
+        self.tell("receiver", f"performs the action AGAIN: {cause}" if cause else "performs the action", step)
 
     def has_performed(self, step: int, until: int) -> bool:
         """Whether the action was performed, as seen at an instant."""

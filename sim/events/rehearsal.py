@@ -26,6 +26,7 @@ class Rehearsal(Run):
     def __init__(self, block: Block, replication: int, log: Log) -> None:
         super().__init__(block, replication, log)
         self.durable: dict[int, int] = {}
+        self.saves_plainly = False
 
     def keep(self, worker: Worker, phase: Phase, base: int) -> bool:
         """Remember when."""

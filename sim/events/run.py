@@ -80,6 +80,7 @@ class Run:
         self.rewords = scenario.workload.rewords
         self.watches_steps = block.drains or (watch is not None and watch.step_timeout is not None)
         self.stretches = self.provider is not None or (watch is not None and watch.stalls is not None)
+        self.saves_plainly = block.saves_plainly and not self.fences and not self.listens
         self.worker: Worker | None = None
         self.last: Worker | None = None
         self.zombie = 0
@@ -339,8 +340,10 @@ class Run:
 
     def load_time(self, worker: Worker) -> int:
         """How long a worker loads: what is saved, and each step of it again."""
-        steps = self.block.program.steps_before(worker.resume)
-        return self.downtime("load") + steps * self.downtime("replay")
+        load = self.downtime("load")
+        if self.block.replays:
+            load += self.block.program.steps_before(worker.resume) * self.downtime("replay")
+        return load
 
     def work_time(self, phase: Phase, duration: int) -> int:
         """How long a phase takes with the outages of what does the work. Ticks."""

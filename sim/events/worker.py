@@ -114,6 +114,7 @@ class Worker:
         run, env, crash, begun = self.run, self.env, self.run.crash, self.run.begun
         block, tell, listens = run.block, run.tell, run.listens
         watches, stretches, rewords = run.watches_steps, run.stretches, run.rewords
+        store, saves_plainly = run.store, run.saves_plainly
         walked, ended = self.phases.append, self.ends.append
         first_times = block.first_times[run.replication]
         walk = iter(run.path[bisect_left(run.path, self.resume, key=_ID) :])
@@ -183,7 +184,9 @@ class Worker:
                     if self.replaced is not None:
                         run.log.done_late.append((run.replication, phase.step))
                 if phase.saves:
-                    if not run.keep(self, phase, self.base_of(phase)):
+                    if saves_plainly:
+                        store.record = max(store.record, phase.resume)
+                    elif not run.keep(self, phase, self.base_of(phase)):
                         self.over = "fenced"
                         self.lose()
                         return
