@@ -106,6 +106,8 @@ class Worker:
         if torn and store.slots == 1 and self.run.happens(store.torn, "torn", self.number):
             self.run.tell("store", "holds a torn record", -1)
             self.run.store.forget()
+        if self.run.scenario.strategy.memory_only:
+            self.run.store.forget()
 
     # ---------------------------------------------------------------- its work
 
