@@ -139,6 +139,9 @@ def verdicts(timetable: Timetable, pieces: Pieces) -> dict[str, NDArray[np.int64
         By outcome, of those in `COUNTS`.
     """
     tables, at, record = timetable.tables, pieces.at, pieces.record
+    scenario = timetable.program.scenario
+    if scenario.strategy.memory_only:
+        record = np.zeros_like(record)
     requests = np.zeros((len(timetable.path.passed) + 1, timetable.taken.shape[1]), np.int64)
     requests[1 + np.array(tables.requests, np.intp)] = timetable.taken[tables.requests]
     np.cumsum(requests, axis=0, out=requests)
@@ -148,18 +151,22 @@ def verdicts(timetable: Timetable, pieces: Pieces) -> dict[str, NDArray[np.int64
             return np.asarray(requests[:, 0][phase])
         return np.take_along_axis(requests, phase, axis=0)
 
-    sent, forgotten = sent_before(np.minimum(at + 1, len(requests) - 1)), sent_before(record)
+    goes_on = scenario.receiver.on_disconnect == "continues"
+    sent, forgotten = sent_before(np.minimum(at + goes_on, len(requests) - 1)), sent_before(record)
     duplicates = np.maximum(sent - forgotten, 0)
     for query, seen in sights(timetable):
         asks = (record >= query.first) & (record <= query.number) & timetable.taken[query.number]
         duplicates -= asks & (at >= query.request) & (pieces.begin >= seen)
-    keyed = timetable.program.scenario.strategy.key == "run_step"
+    keyed = scenario.strategy.key == "run_step" and scenario.strategy.run_id == "given"
+    stuck = (record == 0) & (scenario.strategy.if_nothing == "stuck")
+    for park in tables.parks:
+        stuck |= (record >= park.first) & (record <= park.number) & timetable.taken[park.number]
     done = tables.steps_done
     struck = {name: phases.astype(np.int64)[at] for name, phases in tables.struck.items()}
     return {
-        "redone_steps": np.maximum(done[at] - done[record], 0),
-        "duplicate_actions": duplicates * (not keyed),
-        "lost_actions": np.maximum(forgotten - sent, 0),
+        "redone_steps": np.maximum(done[at] - done[record], 0) * ~stuck,
+        "duplicate_actions": duplicates * (not keyed) * ~stuck,
+        "lost_actions": np.maximum(forgotten - sent, 0) * ~stuck,
     } | struck
 
 

@@ -37,7 +37,7 @@ def cannot(program: Program) -> str:
         "answers that depend on more than drawn times": scenario.converses,
         "a living worker that is taken for dead": scenario.supervision,
         "outages of a provider": scenario.provider,
-        "lanes with a bound or batches": not program.foreseen,
+        "lanes that write in batches": any(lane.batch > 1 for lane in strategy.lanes.values()),
         "a relay": strategy.relay,
         "a lane into a store of one slot": scenario.store.slots == 1 and any(p.lane for p in program.saves),
     }
