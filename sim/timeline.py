@@ -223,17 +223,16 @@ class Ledger:
     ----------
     program : Program
         The phases.
-    replications : int
+    actions, replications : int
         How many.
     """
 
-    def __init__(self, program: Program, replications: int) -> None:
+    def __init__(self, program: Program, actions: int, replications: int) -> None:
         strategy, keys = program.scenario.strategy, program.scenario.receiver.keys
         ttl = to_tick(keys.ttl) if keys.ttl is not None else NEVER
         self.remembers = ttl if strategy.key == "run_step" else 0
-        self.actions = sum(phase.name == "request" or phase.holds == "effect" for phase in program.phases)
         self.replications = replications
-        self.first = np.full((self.actions, replications), NEVER)
+        self.first = np.full((actions, replications), NEVER)
         self.places: list[Numbers] = []
         self.instants: list[Ticks] = []
 
@@ -436,7 +435,7 @@ class Block:
 
         # Sums over the attempts of each replication.
         self.total: dict[str, Ticks] = defaultdict(lambda: np.zeros(runs, np.int64))
-        self.ledger = Ledger(program, runs)
+        self.ledger = Ledger(program, len(tables.acting), runs)
         self.wasted_tokens = np.zeros(runs)
         prices = tables.tokens[:-1, np.newaxis] * self.taken[: len(program.phases)]
         self.tokens_before = np.vstack([np.zeros((1, prices.shape[1])), np.cumsum(prices, axis=0)])
@@ -605,7 +604,7 @@ class Block:
                 self.taken = self.taken[:, stay]
 
     def left_of(self, attempts: Attempts) -> Numbers:
-        """Where a recovery resumes, with what the crash itself destroys. Shape (runs,)."""
+        """Where a recovery resumes, without what dies with the worker. Shape (runs,)."""
         scenario, record = self.program.scenario, attempts.record
         if scenario.strategy.memory_only:
             return np.zeros_like(record)
