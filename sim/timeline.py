@@ -474,7 +474,8 @@ class Block:
         loaded, ended = np.minimum(load, stop - self.now), np.minimum(path.passed[-1], stop)
         finished = (path.passed[-1] <= stop) & (stopped < 0) & ~ends
         died = ~finished & (dies < self.limit) & ~ends
-        return Attempts(path, begun, start, at, record, loaded, ended, cause, stopped >= 0, finished, died)
+        left = Attempts(path, begun, start, at, record, loaded, ended, cause, stopped >= 0, finished, died)
+        return left._replace(record=self.left_of(left))
 
     def load(self) -> Ticks:
         """How long the workers load: what is saved, and each step of it again. Ticks."""
@@ -592,9 +593,8 @@ class Block:
         self.total["finished"][self.run] = attempts.finished
 
         stays &= wakes <= self.limit
-        record = self.left_of(attempts)
-        self.draw_again(attempts.begun & stays & (self.tables.phase_of_drawn >= record))
-        self.now, self.record = wakes, record
+        self.draw_again(attempts.begun & stays & (self.tables.phase_of_drawn >= attempts.record))
+        self.now, self.record = wakes, attempts.record
         self.reached = np.maximum(self.reached, attempts.at)
         stay = np.flatnonzero(stays)
         if stay.size < self.run.size:
