@@ -402,6 +402,8 @@ class Block:
         Crashes since a worker lived long enough to end a back-off.
     times, begun : ndarray of int, shape (drawn, runs)
         How long each of `Program.drawn` takes when it next begins, in ticks; how often it begins again.
+    used : ndarray of bool, shape (drawn, runs), or None
+        Whether it has begun with the time that `times` still holds; None where the last attempt tells.
     taken : ndarray of bool, shape (drawn, runs or 1)
         Whether it lies on the way of a run.
     performed : ndarray of int64, shape (queries, runs)
@@ -431,6 +433,9 @@ class Block:
         self.times = timetable.times.copy()
         self.taken = timetable.taken
         self.begun = np.zeros(self.times.shape, np.int32)
+        # A tear throws a run back to what an earlier attempt had begun.
+        tears = program.scenario.store.slots == 1
+        self.used = np.zeros(self.times.shape, np.bool_) if tears else None
         self.performed = np.full((len(tables.queries), runs), NEVER)
 
         # Sums over the attempts of each replication.
@@ -593,7 +598,13 @@ class Block:
         self.total["finished"][self.run] = attempts.finished
 
         stays &= wakes <= self.limit
-        self.draw_again(attempts.begun & stays & (self.tables.phase_of_drawn >= attempts.record))
+        used = attempts.begun
+        if self.used is not None:
+            used = np.logical_or(self.used, used, out=self.used)
+        again = used & stays & (self.tables.phase_of_drawn >= attempts.record)
+        self.draw_again(again)
+        if self.used is not None:
+            self.used = (self.used & ~again)[:, stays]
         self.now, self.record = wakes, attempts.record
         self.reached = np.maximum(self.reached, attempts.at)
         stay = np.flatnonzero(stays)
