@@ -101,7 +101,7 @@ class Worker:
 
     def lose(self) -> None:
         """What it was saving does not become durable, and may be torn; what was in its memory is gone."""
-        torn = self.dead and self.at is not None and self.at.saves
+        torn = self.dead and self.at is not None and self.at.saves and self.planned != STOPPED
         for queue in self.queues.values():
             torn |= queue.is_writing()
             queue.lost = True
