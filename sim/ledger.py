@@ -47,18 +47,17 @@ class Ledger:
     ----------
     program : Program
         The phases.
-    replications : int
+    actions, replications : int
         How many.
     """
 
-    def __init__(self, program: Program, replications: int) -> None:
+    def __init__(self, program: Program, actions: int, replications: int) -> None:
         strategy, ttl = program.scenario.strategy, program.scenario.receiver.keys.ttl
         self.keyed = strategy.key in LASTING
         self.remembers = to_tick(ttl) if ttl is not None else NEVER
-        self.actions = sum(phase.name == "request" or phase.holds == "effect" for phase in program.phases)
         self.replications = replications
-        self.first = np.full((self.actions, replications), NEVER)
-        self.first_key = np.zeros((self.actions, replications), np.int64)
+        self.first = np.full((actions, replications), NEVER)
+        self.first_key = np.zeros((actions, replications), np.int64)
         self.places: list[Numbers] = []
         self.keys: list[Numbers] = []
         self.instants: list[Ticks] = []

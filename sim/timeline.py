@@ -342,6 +342,8 @@ class Block:
         Crashes since a worker lived long enough to end a back-off.
     times, begun : ndarray of int, shape (drawn, runs)
         How long each of `Program.drawn` takes when it next begins, in ticks; how often it begins again.
+    used : ndarray of bool, shape (drawn, runs), or None
+        Whether it has begun with the time that `times` still holds; None where the last attempt tells.
     taken : ndarray of bool, shape (drawn, runs or 1)
         Whether it lies on the way of a run.
     performed : ndarray of int64, shape (queries, runs)
@@ -378,7 +380,7 @@ class Block:
 
         # Sums over the attempts of each replication.
         self.total: dict[str, Ticks] = defaultdict(lambda: np.zeros(runs, np.int64))
-        self.ledger = Ledger(program, runs)
+        self.ledger = Ledger(program, len(tables.acting), runs)
         # What of a key changes: whose run it is, and which arguments the action has; by replication.
         self.run_id = np.ones(runs, np.int64)
         self.words = np.zeros((len(tables.requests), runs), np.int64)

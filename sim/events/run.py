@@ -257,7 +257,8 @@ class Run:
             self.tell("store", f"refuses worker {worker.number}, which was replaced", phase.step)
             return False
         # A step's row is there only once: who comes second changes nothing.
-        if phase.holds != "progress" and self.store.record < phase.resume:
+        if phase.holds != "progress" and phase.step not in self.store.rows:
+            self.store.rows.add(phase.step)
             self.act(worker, phase)
         self.store.keep(worker, phase, base)
         if self.listens:

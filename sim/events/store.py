@@ -95,12 +95,15 @@ class Store:
         Whose run the record says it is.
     words : dict of int to int
         Version of the arguments of each step's action that a save before its call holds.
+    rows : set of int
+        Steps whose action, or the entry from which it is performed, a save holds.
     """
 
     def __init__(self) -> None:
         self.record = 0
         self.run_id = 0
         self.words: dict[int, int] = {}
+        self.rows: set[int] = set()
         self.begun = 0
         self._usable = {0}
         self._waiting: dict[int, int] = defaultdict(int)
@@ -130,5 +133,6 @@ class Store:
     def forget(self) -> None:
         """Nothing of it can be read any more."""
         self.record = 0
+        self.rows.clear()
         self._usable = {0}
         self._waiting.clear()

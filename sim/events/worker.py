@@ -97,16 +97,16 @@ class Worker:
             self.cut = (self.at.id, self.planned)
 
     def lose(self) -> None:
-        """What it was saving does not become durable, and may be torn."""
-        torn = self.at is not None and self.at.saves and self.dead
+        """What it was saving does not become durable, and may be torn; what was in its memory is gone."""
+        torn = self.dead and self.at is not None and self.at.saves and self.planned != STOPPED
         for queue in self.queues.values():
             torn |= queue.is_writing()
             queue.lost = True
+        if self.run.scenario.strategy.memory_only:
+            self.run.store.forget()
         store = self.run.scenario.store
         if torn and store.slots == 1 and self.run.happens(store.torn, "torn", self.number):
             self.run.tell("store", "holds a torn record", -1)
-            self.run.store.forget()
-        if self.run.scenario.strategy.memory_only:
             self.run.store.forget()
 
     # ---------------------------------------------------------------- its work
