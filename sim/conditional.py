@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim import timeline
+from sim.ledger import LASTING
 from sim.schedule import exposed
 from sim.ticks import Ticks, later
 from sim.timeline import Columns, Numbers, Timetable
@@ -157,7 +158,7 @@ def verdicts(timetable: Timetable, pieces: Pieces) -> dict[str, NDArray[np.int64
     for query, seen in sights(timetable):
         asks = (record >= query.first) & (record <= query.number) & timetable.taken[query.number]
         duplicates -= asks & (at >= query.request) & (pieces.begin >= seen)
-    keyed = scenario.strategy.key == "run_step" and scenario.strategy.run_id == "given"
+    keyed = scenario.strategy.key in LASTING and scenario.strategy.run_id == "given"
     stuck = (record == 0) & (scenario.strategy.if_nothing == "stuck")
     for park in tables.parks:
         stuck |= (record >= park.first) & (record <= park.number) & timetable.taken[park.number]
@@ -168,6 +169,16 @@ def verdicts(timetable: Timetable, pieces: Pieces) -> dict[str, NDArray[np.int64
         "duplicate_actions": duplicates * (not keyed) * ~stuck,
         "lost_actions": np.maximum(forgotten - sent, 0) * ~stuck,
     } | struck
+
+
+def knows_one_crash(timetable: Timetable) -> bool:
+    """Whether the verdict is what one crash does, and not only what it does as a rule."""
+    scenario = timetable.program.scenario
+    strategy, keys = scenario.strategy, scenario.receiver.keys
+    forgets = strategy.key in LASTING and (
+        keys.ttl is not None or strategy.key == "arguments" or strategy.run_id == "made"
+    )
+    return not forgets and scenario.store.slots == 2
 
 
 def columns(timetable: Timetable) -> Columns | None:
@@ -198,7 +209,7 @@ def columns(timetable: Timetable) -> Columns | None:
     struck = piece < len(falls_into)
     place = np.minimum(piece, len(falls_into) - 1)[np.newaxis]
 
-    found: Columns = {CORRECTION: probability * crash.repeats}
+    found: Columns = {CORRECTION: probability * (crash.repeats or not knows_one_crash(timetable))}
 
     def compare(name: str, outcome: NDArray[Any], verdict: NDArray[np.int64]) -> None:
         expected = np.einsum("pr,pr->r", falls_into, verdict)

@@ -15,6 +15,8 @@ from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
 from sim.estimate import METRICS
+from sim.laws import parse_law
+from sim.optimum import daly_s, optimal_s, young_s
 from sim.report.costs import Line, alike, cheapest, meet
 from sim.study.config import Factor, Plan
 from sim.study.errors import InputError, Problem
@@ -146,6 +148,10 @@ class Answers:
             percent=percent,
             count=len,
             scenario=self.plan.experiment.scenario,
+            mean=lambda law: parse_law(law).mean_s,
+            young=young_s,
+            daly=daly_s,
+            optimal=optimal_s,
             published=self.published.to_dict("records"),
             est=self.est,
             span=self.span,
