@@ -157,6 +157,7 @@ class Answers:
             verdicts=self.verdicts,
             per_million=per_million,
             best=self.best,
+            least_at=self.least_at,
             order=self.order,
             times=self.times,
             best_at_costs=self.best_at_costs,
@@ -267,6 +268,21 @@ class Answers:
         differences = [(float(x or 0), a.value - b.value) for (x, a), (_, b) in zip(*lines, strict=True)]
         at = crossing(differences, 0.0)
         return "never" if at is None else f"{number(at)} {unit}".strip()
+
+    def least_at(
+        self,
+        metric: str,
+        strategy: str | None = None,
+        *,
+        along: str,
+        where: dict[str, Factor] | None = None,
+        most: bool = False,
+    ) -> Factor:
+        """Give the value of a swept axis with the least estimate, or the most; the first of level ones."""
+        line = [pair for pair in self.along(metric, strategy, along, where=where) if not isnan(pair[1].value)]
+        if not line:
+            return None
+        return (max if most else min)(line, key=lambda pair: pair[1].value)[0]
 
     def best(
         self, metric: str, where: dict[str, Factor] | None = None, *, among: Names = None, most: bool = False
