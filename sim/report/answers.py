@@ -451,12 +451,16 @@ def crossing(line: list[tuple[float, float]], level: float) -> float | None:
 
 
 def swept_along(plan: Plan, axis: str, where: dict[str, Factor] | None = None) -> list[dict[str, Factor]]:
-    """Cells of the sweeps that have the axis, in order; other axes at their first or as `where` says."""
+    """Cells of the sweeps that have the axis, in order; other axes at their first or as `where` says.
+
+    Where some sweeps vary it, those that hold it at one value are about something else.
+    """
     cells: list[dict[str, Factor]] = []
-    for axes, made in plan.sweeps:
-        if axis in axes:
-            others = {key: made[0][key] for key in axes if key != axis} | (where or {})
-            cells += [cell for cell in made if all(cell[key] == value for key, value in others.items())]
+    sweeps = [(axes, made) for axes, made in plan.sweeps if axis in axes]
+    varied = [(axes, made) for axes, made in sweeps if any(cell[axis] != made[0][axis] for cell in made)]
+    for axes, made in varied or sweeps:
+        others = {key: made[0][key] for key in axes if key != axis} | (where or {})
+        cells += [cell for cell in made if all(cell[key] == value for key, value in others.items())]
     if not cells and where:
         raise ValueError(f"{axis!r} is not swept where {where}.")
     if not cells:
