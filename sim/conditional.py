@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim import timeline
+from sim.ledger import LASTING
+from sim.outcomes import duplicates_by
 from sim.schedule import exposed
 from sim.ticks import Ticks, later
 from sim.timeline import Columns, Numbers, Timetable
@@ -139,6 +141,9 @@ def verdicts(timetable: Timetable, pieces: Pieces) -> dict[str, NDArray[np.int64
         By outcome, of those in `COUNTS`.
     """
     tables, at, record = timetable.tables, pieces.at, pieces.record
+    scenario = timetable.program.scenario
+    if scenario.strategy.memory_only:
+        record = np.zeros_like(record)
     requests = np.zeros((len(timetable.path.passed) + 1, timetable.taken.shape[1]), np.int64)
     requests[1 + np.array(tables.requests, np.intp)] = timetable.taken[tables.requests]
     np.cumsum(requests, axis=0, out=requests)
@@ -148,19 +153,33 @@ def verdicts(timetable: Timetable, pieces: Pieces) -> dict[str, NDArray[np.int64
             return np.asarray(requests[:, 0][phase])
         return np.take_along_axis(requests, phase, axis=0)
 
-    sent, forgotten = sent_before(np.minimum(at + 1, len(requests) - 1)), sent_before(record)
+    goes_on = scenario.receiver.on_disconnect == "continues"
+    sent, forgotten = sent_before(np.minimum(at + goes_on, len(requests) - 1)), sent_before(record)
     duplicates = np.maximum(sent - forgotten, 0)
     for query, seen in sights(timetable):
         asks = (record >= query.first) & (record <= query.number) & timetable.taken[query.number]
         duplicates -= asks & (at >= query.request) & (pieces.begin >= seen)
-    keyed = timetable.program.scenario.strategy.key == "run_step"
+    keyed = scenario.strategy.key in LASTING and scenario.strategy.run_id == "given"
+    stuck = (record == 0) & (scenario.strategy.if_nothing == "stuck")
+    for park in tables.parks:
+        stuck |= (record >= park.first) & (record <= park.number) & timetable.taken[park.number]
     done = tables.steps_done
     struck = {name: phases.astype(np.int64)[at] for name, phases in tables.struck.items()}
     return {
-        "redone_steps": np.maximum(done[at] - done[record], 0),
-        "duplicate_actions": duplicates * (not keyed),
-        "lost_actions": np.maximum(forgotten - sent, 0),
+        "redone_steps": np.maximum(done[at] - done[record], 0) * ~stuck,
+        "duplicate_actions": duplicates * (not keyed) * ~stuck,
+        "lost_actions": np.maximum(forgotten - sent, 0) * ~stuck,
     } | struck
+
+
+def knows_one_crash(timetable: Timetable) -> bool:
+    """Whether the verdict is what one crash does, and not only what it does as a rule."""
+    scenario = timetable.program.scenario
+    strategy, keys = scenario.strategy, scenario.receiver.keys
+    forgets = strategy.key in LASTING and (
+        keys.ttl is not None or strategy.key == "arguments" or strategy.run_id == "made"
+    )
+    return not forgets and scenario.store.slots == 2
 
 
 def columns(timetable: Timetable) -> Columns | None:
@@ -174,8 +193,8 @@ def columns(timetable: Timetable) -> Columns | None:
     Returns
     -------
     dict of str to ndarray of float, shape (replications,), or None
-        `value` and `control` of each outcome in `COUNTS`, and of `some` in `SHARES`; besides `CORRECTION`.
-        None if the first crash is not drawn from one law.
+        `value` and `control` of each outcome in `COUNTS`, of `some` in `SHARES`, and of the duplicates by
+        their cause; besides `CORRECTION`. None if the first crash is not drawn from one law.
     """
     marks, crash = timetable.marks, timetable.program.scenario.crash
     pieces = cut(timetable)
@@ -191,7 +210,7 @@ def columns(timetable: Timetable) -> Columns | None:
     struck = piece < len(falls_into)
     place = np.minimum(piece, len(falls_into) - 1)[np.newaxis]
 
-    found: Columns = {CORRECTION: probability * crash.repeats}
+    found: Columns = {CORRECTION: probability * (crash.repeats or not knows_one_crash(timetable))}
 
     def compare(name: str, outcome: NDArray[Any], verdict: NDArray[np.int64]) -> None:
         expected = np.einsum("pr,pr->r", falls_into, verdict)
@@ -203,4 +222,10 @@ def columns(timetable: Timetable) -> Columns | None:
         compare(name, simulated[name], verdict[name])
     for name in SHARES:
         compare(some(name), np.sign(simulated[name]), np.sign(verdict[name]))
+    by_cause = {
+        "crash": verdict["duplicate_actions"],
+        "expired_key": np.zeros_like(verdict["duplicate_actions"]),
+    }
+    for cause, judged in by_cause.items():
+        compare(duplicates_by(cause), simulated[duplicates_by(cause)], judged)
     return found

@@ -172,8 +172,8 @@ class Program:
     def foreseen(self) -> bool:
         """Whether the way of a run without crashes follows from drawn times alone."""
         scenario = self.scenario
-        waits = any(lane.bound or lane.batch > 1 for lane in scenario.strategy.lanes.values())
-        return not (scenario.converses or scenario.supervision or scenario.provider or waits)
+        batches = any(lane.batch > 1 for lane in scenario.strategy.lanes.values())
+        return not (scenario.converses or scenario.supervision or scenario.provider or batches)
 
     @cached_property
     def certain(self) -> bool:

@@ -96,13 +96,24 @@ def walk(program: Program, begin: Ticks, times: Ticks, on: NDArray[np.bool_]) ->
     save = iter(durable)
     # Off a run's way phases take no time, so that lanes are busy no longer than they were.
     free = {phase.lane: begin for phase in program.saves if phase.lane}
+    # When the saves that fill a lane with a bound are over, oldest first.
+    lanes = program.scenario.strategy.lanes.items()
+    ends = {name: [begin] * lane.bound for name, lane in lanes if lane.bound is not None}
     base = begin if any(phase.delta for phase in program.saves) else None
     for phase in program.phases:
         time, now, end = spent[phase.id], passed[phase.id], passed[phase.id + 1]
         if phase.name == LANE:
             written = add(np.maximum(now, free[phase.lane]), time, out=next(save))
             free[phase.lane] = add(written, spent[program.beside[phase.id]])
-            time[:] = 0
+            under_way = ends.get(phase.lane)
+            if under_way is None:
+                time[:] = 0
+            else:
+                np.multiply(np.maximum(under_way[0] - now, 0), on[phase.id], out=time)
+                newer = [*under_way[1:], free[phase.lane]]
+                ends[phase.lane] = [
+                    np.where(on[phase.id], *pair) for pair in zip(newer, under_way, strict=True)
+                ]
         elif phase.name == "drain" and free:
             waits = np.max(list(free.values()), axis=0) - now
             np.multiply(np.maximum(waits, 0), on[phase.id], out=time)

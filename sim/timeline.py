@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.crashes import Plan, Source, Within
+from sim.ledger import Ledger
 from sim.outcomes import CAUSES, OUTCOMES, by_cause, duplicates_by
 from sim.program import CALL, SAVE, Phase, Program
 from sim.schedule import Walk, exposed, first_times, marks, source_weights, unbroken, walk
@@ -36,10 +37,8 @@ def cannot(program: Program) -> str:
         "answers that depend on more than drawn times": scenario.converses,
         "a living worker that is taken for dead": scenario.supervision,
         "outages of a provider": scenario.provider,
-        "lanes with a bound or batches": not program.foreseen,
+        "lanes that write in batches": any(lane.batch > 1 for lane in strategy.lanes.values()),
         "a relay": strategy.relay,
-        "keys made of arguments": strategy.key == "arguments",
-        "run ids that workers make": strategy.run_id == "made",
         "a lane into a store of one slot": scenario.store.slots == 1 and any(p.lane for p in program.saves),
     }
     found = [what for what, there in beyond.items() if there]
@@ -214,76 +213,6 @@ class Query(NamedTuple):
         return cls(query.id, first, list(call.values()), call["request"])
 
 
-class Ledger:
-    """What a receiver performs of what comes in, once all has come.
-
-    Its answer takes the same time whatever it is, so no worker's way depends on it.
-
-    Parameters
-    ----------
-    program : Program
-        The phases.
-    replications : int
-        How many.
-    """
-
-    def __init__(self, program: Program, replications: int) -> None:
-        strategy, keys = program.scenario.strategy, program.scenario.receiver.keys
-        ttl = to_tick(keys.ttl) if keys.ttl is not None else NEVER
-        self.remembers = ttl if strategy.key == "run_step" else 0
-        self.actions = sum(phase.name == "request" or phase.holds == "effect" for phase in program.phases)
-        self.replications = replications
-        self.first = np.full((self.actions, replications), NEVER)
-        self.places: list[Numbers] = []
-        self.instants: list[Ticks] = []
-
-    def enter(self, action: int, run: Numbers, instant: Ticks, comes: Bools) -> None:
-        """Take the requests of an attempt for one action; those that come."""
-        which = run[comes]
-        first = self.first[action, which]
-        new = first == NEVER
-        self.first[action, which[new]] = instant[comes][new]
-        self.places.append(action * self.replications + which[~new])
-        self.instants.append(instant[comes][~new])
-
-    def settle(self) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
-        """Perform what is new or forgotten.
-
-        Returns
-        -------
-        ndarray
-            How often each action was performed, shape (actions, replications); repeats that were blocked; the
-            time from the first performance to the repeat of the action that was first repeated, s, NaN where
-            none was. Both of shape (replications,).
-        """
-        performed = (self.first < NEVER).astype(np.int64)
-        blocked = np.zeros(self.replications, np.int64)
-        spacing = np.full(self.replications, np.nan)
-        if not self.places:
-            return performed, blocked, spacing
-        place, instant = np.concatenate(self.places), np.concatenate(self.instants)
-        both = np.unique(place)
-        place, instant = np.append(both, place), np.append(self.first.ravel()[both], instant)
-        order = np.lexsort((instant, place))
-        place, instant = place[order], instant[order]
-        begins = np.flatnonzero(np.diff(place, prepend=-1))
-        begin = np.repeat(begins, np.diff(np.append(begins, place.size)))
-        rank = np.arange(place.size) - begin
-        known = instant.copy()  # since when the key is known that an arrival finds
-        again = np.zeros(place.size, np.bool_)
-        for k in range(1, int(rank.max(initial=0)) + 1):
-            here = np.flatnonzero(rank == k)
-            again[here] = instant[here] - known[here - 1] >= self.remembers
-            known[here] = np.where(again[here], instant[here], known[here - 1])
-        np.add.at(performed.ravel(), place[again], 1)
-        np.add.at(blocked, place[(rank > 0) & ~again] % self.replications, 1)
-        run, apart = place[again] % self.replications, (instant - instant[begin])[again]
-        order = np.lexsort((apart, instant[again], run))
-        found, where = np.unique(run[order], return_index=True)
-        spacing[found] = to_seconds(apart[order][where])
-        return performed, blocked, spacing
-
-
 class Tables:
     """What is known of phases by their number; the last entry is for the end of a run."""
 
@@ -296,6 +225,8 @@ class Tables:
         # Whether a save performs the action of its step, and the phases at whose end actions are performed.
         self.effects = [row for row, phase in enumerate(program.saves) if phase.holds == "effect"]
         self.acting = [*self.requests, *(program.saves[row].id for row in self.effects)]
+        # For each request the work of its step, before it: what gives the action its arguments.
+        self.works = [self.work_before(program, request) for request in self.requests]
         self.parks = [Query.of(program, phase) for phase in phases if phase.name == "park"]
         self.writes = np.array([phase.saves for phase in phases] + [False])
         self.queries = [Query.of(program, phase) for phase in phases if phase.name == "query"]
@@ -311,6 +242,14 @@ class Tables:
             "gap_crashes": np.append(program.gap, False),
             "gap_crashes_after_done": np.append(program.gap_after_done, False),
         }
+
+    @staticmethod
+    def work_before(program: Program, request: int) -> int:
+        """The last work before a request in its step, or -1."""
+        phase = program.phases[request]
+        form = program.phases[program.first[phase.step] : request]
+        works = [other.id for other in form if other.name == "work" and other.acts == phase.acts]
+        return works[-1] if works else -1
 
 
 class Attempts(NamedTuple):
@@ -403,10 +342,14 @@ class Block:
         Crashes since a worker lived long enough to end a back-off.
     times, begun : ndarray of int, shape (drawn, runs)
         How long each of `Program.drawn` takes when it next begins, in ticks; how often it begins again.
+    used : ndarray of bool, shape (drawn, runs), or None
+        Whether it has begun with the time that `times` still holds; None where the last attempt tells.
     taken : ndarray of bool, shape (drawn, runs or 1)
         Whether it lies on the way of a run.
     performed : ndarray of int64, shape (queries, runs)
         When what a query asks for was first performed, in ticks.
+    used : ndarray of bool, shape (drawn, runs)
+        Whether its time has been taken by an attempt; kept up for a store of one slot.
     """
 
     def __init__(self, timetable: Timetable, plan: Plan) -> None:
@@ -433,10 +376,14 @@ class Block:
         self.taken = timetable.taken
         self.begun = np.zeros(self.times.shape, np.int32)
         self.performed = np.full((len(tables.queries), runs), NEVER)
+        self.used = np.zeros(self.times.shape, np.bool_)
 
         # Sums over the attempts of each replication.
         self.total: dict[str, Ticks] = defaultdict(lambda: np.zeros(runs, np.int64))
-        self.ledger = Ledger(program, runs)
+        self.ledger = Ledger(program, len(tables.acting), runs)
+        # What of a key changes: whose run it is, and which arguments the action has; by replication.
+        self.run_id = np.ones(runs, np.int64)
+        self.words = np.zeros((len(tables.requests), runs), np.int64)
         self.wasted_tokens = np.zeros(runs)
         prices = tables.tokens[:-1, np.newaxis] * self.taken[: len(program.phases)]
         self.tokens_before = np.vstack([np.zeros((1, prices.shape[1])), np.cumsum(prices, axis=0)])
@@ -475,7 +422,17 @@ class Block:
         loaded, ended = np.minimum(load, stop - self.now), np.minimum(path.passed[-1], stop)
         finished = (path.passed[-1] <= stop) & (stopped < 0) & ~ends
         died = ~finished & (dies < self.limit) & ~ends
+        if self.program.scenario.strategy.memory_only:
+            record = np.where(finished, record, 0)
+        if self.program.scenario.store.slots == 1:
+            cut = died & (stopped < 0) & (begin <= stop) & tables.writes[at]
+            record = np.where(cut & self.tears(), 0, record)
         return Attempts(path, begun, start, at, record, loaded, ended, cause, stopped >= 0, finished, died)
+
+    def tears(self) -> Bools:
+        """Whether a write that a crash cuts in this attempt of each run is unreadable."""
+        drawn = self.draws.uniforms("torn", self.attempts)[self.run]
+        return np.asarray(drawn < self.program.scenario.store.torn)
 
     def load(self) -> Ticks:
         """How long the workers load: what is saved, and each step of it again. Ticks."""
@@ -543,13 +500,35 @@ class Block:
             comes = begun[request]
             if self.program.scenario.receiver.on_disconnect == "cancels":
                 comes = comes & ((arrives <= attempts.ended) | ~attempts.died)
-            self.ledger.enter(row, run, arrives, comes)
+            self.ledger.enter(row, run, arrives, comes, self.key(row, begun))
             for performed, query in zip(self.performed, tables.queries, strict=True):
                 if query.request == request:
                     np.minimum(performed, arrives, out=performed, where=comes)
         for row, save in enumerate(tables.effects, len(tables.requests)):
             instant = path.durable[save]
             self.ledger.enter(row, run, instant, begun[tables.saves[save]] & (instant <= attempts.ended))
+
+    def key(self, row: int, begun: Bools) -> Numbers:
+        """What makes the key of an action besides its run and step."""
+        strategy, run = self.program.scenario.strategy, self.run
+        key = np.zeros(run.size, np.int64)
+        if strategy.run_id == "made":
+            if row == 0:
+                self.run_id[run] = np.where(self.record == 0, self.attempts, self.run_id[run])
+            key += self.run_id[run]
+        work, chance = self.tables.works[row], self.program.scenario.workload.rewords
+        if strategy.key == "arguments" and chance and work >= 0:
+            again = begun[work]
+            n = self.begun[work]
+            words = np.zeros(run.size, np.int64)
+            for k in np.unique(n[again & (n > 0)]):
+                which = again & (n == k)
+                phase = self.program.phases[work]
+                drawn = self.draws.uniforms(*phase.key[:-1], "rewords", int(k))[run[which]]
+                words[which] = np.where(drawn < chance, k, 0)
+            self.words[row, run] = np.where(again, words, self.words[row, run])
+            key = key * (self.limits.attempts + 1) + self.words[row, run]
+        return key
 
     def account(self, attempts: Attempts) -> None:
         """Add up the time of an attempt of each run by what became of it."""
@@ -593,28 +572,31 @@ class Block:
         self.total["finished"][self.run] = attempts.finished
 
         stays &= wakes <= self.limit
-        record = self.left_of(attempts)
-        self.draw_again(attempts.begun & stays & (self.tables.phase_of_drawn >= record))
-        self.now, self.record = wakes, record
+        begun = attempts.begun
+        if self.program.scenario.store.slots == 1:
+            # A torn record leads back to what an earlier attempt had begun, too.
+            self.used |= begun
+            begun = self.used & (self.tables.phase_of_drawn >= attempts.record)
+            self.used &= ~begun
+        self.draw_again(begun & stays & (self.tables.phase_of_drawn >= attempts.record))
+        self.now, self.record = wakes, attempts.record
         self.reached = np.maximum(self.reached, attempts.at)
         stay = np.flatnonzero(stays)
         if stay.size < self.run.size:
-            for name in ("run", "now", "record", "reached", "in_a_row", "times", "begun", "performed"):
+            for name in (
+                "run",
+                "now",
+                "record",
+                "reached",
+                "in_a_row",
+                "times",
+                "begun",
+                "performed",
+                "used",
+            ):
                 setattr(self, name, np.take(getattr(self, name), stay, axis=-1))
             if self.taken.shape[1] > 1:
                 self.taken = self.taken[:, stay]
-
-    def left_of(self, attempts: Attempts) -> Numbers:
-        """Where a recovery resumes, with what the crash itself destroys. Shape (runs,)."""
-        scenario, record = self.program.scenario, attempts.record
-        if scenario.strategy.memory_only:
-            return np.zeros_like(record)
-        if scenario.store.slots == 1:
-            torn = self.tables.writes[attempts.at] & attempts.died & ~attempts.stopped
-            torn &= attempts.path.passed[0] <= attempts.ended
-            torn &= self.draws.uniforms("torn", self.attempts)[self.run] < scenario.store.torn
-            return np.where(torn, 0, record)
-        return record
 
     def backoff(self, which: Numbers, ended: Ticks) -> Ticks:
         """How long some runs wait besides, after so many crashes in a row, in ticks."""
@@ -655,10 +637,9 @@ class Block:
         """Outcomes as in `sim.outcomes.OUTCOMES`, each of shape (replications,)."""
         program, total, gap = self.program, self.total, self.marks.gap()
         finished = total["finished"].astype(np.bool_)
-        performed, blocked, spacing = self.ledger.settle()
-        repeats = np.maximum(performed - 1, 0).sum(axis=0)
+        settled = self.ledger.settle()
+        repeats = np.maximum(settled.performed - 1, 0).sum(axis=0)
         taken = program.taken(self.acts)[self.tables.acting]
-        lasting = program.scenario.strategy.key == "run_step"
         skipped = self.acts.shape[1] - total["completions"] + total["redone_steps"]
         found: Columns = {
             name: to_seconds(values) if name.endswith("_s") else values for name, values in total.items()
@@ -668,11 +649,11 @@ class Block:
             "actions": self.acts.sum(axis=1),
             "duplicate_actions": repeats,
             **{duplicates_by(cause): np.zeros(finished.size, np.int64) for cause in CAUSES},
-            # Nothing else lets an action through again here.
-            duplicates_by("expired_key" if lasting else "crash"): repeats,
-            "spacing_s": spacing,
-            "lost_actions": ((performed == 0) & taken & finished).sum(axis=0),
-            "blocked_duplicates": blocked,
+            duplicates_by("crash"): repeats - settled.forgotten,
+            duplicates_by("expired_key"): settled.forgotten,
+            "spacing_s": settled.spacing_s,
+            "lost_actions": ((settled.performed == 0) & taken & finished).sum(axis=0),
+            "blocked_duplicates": settled.blocked,
             "zombie_s": np.zeros(finished.size),
             "finished": finished,
             "stuck": ~finished,

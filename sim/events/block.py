@@ -7,6 +7,7 @@ import numpy as np
 from sim.crashes import Plan
 from sim.program import Phase, Program
 from sim.schedule import source_weights
+from sim.services import ZERO
 from sim.streams import Streams
 
 
@@ -34,6 +35,14 @@ class Block:
         self.acts = program.draw_acts(draws)
         self.plan = plan
         self.weights = [source_weights(program, source) for source in self.plan.sources]
+        scenario, saves = program.scenario, program.saves
+        self.replays = scenario.downtime.replay != ZERO
+        # Whether a record is all that a save changes.
+        self.saves_plainly = not (
+            any(phase.delta or phase.holds != "progress" for phase in saves)
+            or scenario.workload.rewords
+            or scenario.strategy.run_id == "made"
+        )
         self.drains = any(source.grace for source in self.plan.sources)
         weighs = any(weight != 1 for weights in self.weights for weight in weights)
         self.plain = not weighs and not self.drains

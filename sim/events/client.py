@@ -11,7 +11,6 @@ from sim.services import Retries
 from sim.ticks import to_tick
 
 if TYPE_CHECKING:
-    from sim.events.run import Run
     from sim.events.worker import Worker
 
 
@@ -30,36 +29,29 @@ def pause_s(layers: tuple[Retries, ...], failures: int) -> float | None:
     return None
 
 
-class Client:
-    """Calls the receiver until it answers."""
-
-    def __init__(self, run: "Run") -> None:
-        self.run = run
-        self.settings = run.scenario.client
-
-    def call(self, worker: "Worker", phase: Phase) -> Generator[Event, Any, str]:
-        """Try until there is an answer; give "", or how it ends the worker: ``stuck`` or ``fenced``."""
-        run, env = self.run, self.run.env
-        failures = 0
-        while True:
-            n = run.sends[phase.step] = run.sends.get(phase.step, -1) + 1
-            run.tell(worker.name, SENDS, phase.step)
-            key = worker.key(phase.step, n)
-            request, answer = run.send(phase.step, worker, key, worker.words_of(phase), n)
-            run.time_out(request, answer)
-            told = yield answer
-            if stands := worker.stretch(0):
-                yield Timeout(env, stands)
-            if told == "ok":
-                return ""
-            heard = "has no answer in time" if told == "time-out" else f"is told: {told}"
-            run.tell(worker.name, heard, phase.step)
-            if told == "fenced":
-                return "fenced"
-            failures += 1
-            pause = pause_s(self.settings.retries, failures)
-            if told == "mismatch" or pause is None or failures >= run.scenario.limits.tries:
-                run.tell(worker.name, "gives the call up", phase.step)
-                return "stuck"
-            if wait := worker.stretch(to_tick(pause)):
-                yield Timeout(env, wait)
+def call(worker: "Worker", phase: Phase) -> Generator[Event, Any, str]:
+    """Call the receiver until it answers; give "", or how it ends the worker: ``stuck`` or ``fenced``."""
+    run, env = worker.run, worker.env
+    failures = 0
+    while True:
+        n = run.sends[phase.step] = run.sends.get(phase.step, -1) + 1
+        run.tell(worker.name, SENDS, phase.step)
+        key = worker.key(phase.step, n)
+        request, answer = run.send(phase.step, worker, key, worker.words_of(phase), n)
+        run.time_out(request, answer)
+        told = yield answer
+        if stands := worker.stretch(0):
+            yield Timeout(env, stands)
+        if told == "ok":
+            return ""
+        heard = "has no answer in time" if told == "time-out" else f"is told: {told}"
+        run.tell(worker.name, heard, phase.step)
+        if told == "fenced":
+            return "fenced"
+        failures += 1
+        pause = pause_s(run.scenario.client.retries, failures)
+        if told == "mismatch" or pause is None or failures >= run.scenario.limits.tries:
+            run.tell(worker.name, "gives the call up", phase.step)
+            return "stuck"
+        if wait := worker.stretch(to_tick(pause)):
+            yield Timeout(env, wait)

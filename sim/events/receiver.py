@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 Key = tuple[object, ...]
 
+RELAY = 0
+"""In the place of an attempt's number: the request is the relay's."""
+
 
 def sender(worker: "Worker | None") -> str:
     """Say who sent a request."""
@@ -89,10 +92,13 @@ class Entry:
 
 
 class Deed(NamedTuple):
-    """An action performed: when, by whose request, and why again; "" for the first."""
+    """An action performed: when, on which attempt's request, and why again; "" for the first.
+
+    The relay's request is that of attempt 0.
+    """
 
     instant: int
-    worker: "Worker | None"
+    attempt: int
     cause: str
     forgotten: bool
 
@@ -106,6 +112,8 @@ class Receiver:
         By step.
     blocked : list of int
         Steps whose repeat was answered from the key table.
+    presumed_dead : set of int
+        Attempts whose worker was replaced while it lived.
     """
 
     def __init__(
@@ -122,6 +130,7 @@ class Receiver:
         self.newest = 0
         self.performed: dict[int, list[Deed]] = defaultdict(list)
         self.blocked: list[int] = []
+        self.presumed_dead: set[int] = set()
 
     def take(self, request: Request, delay: int) -> None:
         """◆sent: the request is on its way and will arrive, whatever becomes of the sender."""
@@ -132,7 +141,7 @@ class Receiver:
 
     def arrive(self, request: Request) -> None:
         """Look the key up, and begin to perform what is new."""
-        if self.has_left(request):
+        if self.cancels and self.has_left(request):
             who = sender(request.worker)
             self.tell("receiver", f"drops the request of {who}, who has gone", request.step)
             return
@@ -146,6 +155,10 @@ class Receiver:
                 request.answer("fenced")
                 return
             self.newest = request.worker.number
+        if request.key is None and not request.handling and not request.fails:
+            self.put_down(request.step, request.worker.number if request.worker else RELAY)
+            request.answer("ok")
+            return
         entry = self.table.get(request.key) if request.key is not None else None
         run_out = entry is not None and self.has_run_out(entry)
         if entry is not None and not run_out:
@@ -164,8 +177,6 @@ class Receiver:
 
     def has_left(self, request: Request) -> bool:
         """Whether a request is dropped because its sender is no longer connected."""
-        if not self.cancels:
-            return False
         return request.abandoned or (request.worker is not None and request.worker.dead)
 
     def owns(self, key: Key, entry: Entry | None) -> bool:
@@ -205,7 +216,7 @@ class Receiver:
     def perform(self, request: Request, entry: Entry | None, arrived: int, run_out: bool) -> None:
         """◆commit: do it."""
         now = self.env.now
-        if self.has_left(request) or request.fails:
+        if request.fails or (self.cancels and self.has_left(request)):
             why = "fails" if request.fails else "cancels"
             self.tell("receiver", f"{why} the request of {sender(request.worker)}", request.step)
             waiting = entry.waiting if entry else []
@@ -220,7 +231,8 @@ class Receiver:
         # What came after the key had been looked up, and was quicker.
         quicker = self.table.get(request.key) if entry is None and request.key is not None else None
         raced = quicker is not None and quicker.completed is not None and quicker.completed >= arrived
-        self.put_down(request.step, request.worker, run_out, raced, request.forgotten)
+        attempt = request.worker.number if request.worker else RELAY
+        self.put_down(request.step, attempt, run_out, raced, request.forgotten)
         if request.forgotten:
             self.tell("receiver", FORGETS, request.step)
             if entry is not None:
@@ -237,7 +249,7 @@ class Receiver:
     def put_down(
         self,
         step: int,
-        worker: "Worker | None",
+        attempt: int,
         run_out: bool = False,
         raced: bool = False,
         forgotten: bool = False,
@@ -253,14 +265,15 @@ class Receiver:
                 cause = "race"
             elif before.forgotten:
                 cause = "receiver_crash"
-            elif worker is None:
+            elif attempt == RELAY:
                 cause = "relay"
-            elif worker.presumed_dead or (before.worker is not None and before.worker.presumed_dead):
+            elif {attempt, before.attempt} & self.presumed_dead:
                 cause = "zombie"
             else:
-                cause = "timeout" if worker is before.worker else "crash"
-        deeds.append(Deed(self.env.now, worker, cause, forgotten))
-        self.tell("receiver", f"{AGAIN if cause else PERFORMS} for {sender(worker)}", step)
+                cause = "timeout" if attempt == before.attempt else "crash"
+        deeds.append(Deed(self.env.now, attempt, cause, forgotten))
+        who = f"worker {attempt}" if attempt != RELAY else "the relay"
+        self.tell("receiver", f"{AGAIN} for {who}: {cause}" if cause else f"{PERFORMS} for {who}", step)
 
     def has_performed(self, step: int, until: int) -> bool:
         """Whether the action was performed, as seen at an instant."""

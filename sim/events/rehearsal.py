@@ -7,9 +7,9 @@ import numpy as np
 
 from sim.events.block import Block
 from sim.events.run import Run
-from sim.events.store import Saving
 from sim.events.worker import Worker
 from sim.outcomes import Log
+from sim.program import Phase
 from sim.schedule import Marks
 from sim.ticks import NEVER
 
@@ -26,12 +26,12 @@ class Rehearsal(Run):
     def __init__(self, block: Block, replication: int, log: Log) -> None:
         super().__init__(block, replication, log)
         self.durable: dict[int, int] = {}
+        self.saves_plainly = False
 
-    def keep(self, worker: Worker, saving: Saving) -> bool:
+    def keep(self, worker: Worker, phase: Phase, base: int) -> bool:
         """Remember when."""
-        for phase in saving.phases:
-            self.durable.setdefault(phase.id, self.env.now)
-        return super().keep(worker, saving)
+        self.durable.setdefault(phase.id, self.env.now)
+        return super().keep(worker, phase, base)
 
 
 def rehearse(block: Block) -> Marks:

@@ -6,13 +6,12 @@ from typing import Any
 from simpy.events import Event, Timeout
 
 from sim.events.block import Block
-from sim.events.client import Client
 from sim.events.clock import Clock, Signal, Stroke
 from sim.events.crash import Crash
 from sim.events.outage import Weather
 from sim.events.receiver import Key, Receiver, Request, sender
 from sim.events.relay import Entry, Relay
-from sim.events.store import Saving, Store
+from sim.events.store import Store
 from sim.events.words import DURABLE, ENDS, STALLS, STARTS
 from sim.events.worker import Worker
 from sim.laws import Law
@@ -61,6 +60,7 @@ class Run:
         self.scenario = scenario = block.program.scenario
         self.replication = replication
         self.log = log
+        self.listens = listener is not None
         self.tell: Tell = nobody_listens
         if listener is not None:
             self.tell = lambda actor, what, step: listener(env.now, actor, what, step)
@@ -69,11 +69,10 @@ class Run:
         self.fences = watch is not None and watch.fencing != "none"
         self.store = Store()
         effects = watch is not None and watch.fencing == "effect"
-        self.receiver = Receiver(env, scenario.receiver, effects, lambda *what: self.tell(*what))
+        self.receiver = Receiver(env, scenario.receiver, effects, self.tell)
         if scenario.receiver.outages is not None:
             self.receiver.weather = self.weather(scenario.receiver.outages, "receiver")
         self.provider = self.weather(scenario.provider, "provider") if scenario.provider else None
-        self.client = Client(self)
         relay = scenario.strategy.relay
         self.relay = Relay(env, self, relay) if relay is not None else None
         self.crash = Crash(env, block, replication)
@@ -82,6 +81,7 @@ class Run:
         self.rewords = scenario.workload.rewords
         self.watches_steps = block.drains or (watch is not None and watch.step_timeout is not None)
         self.stretches = self.provider is not None or (watch is not None and watch.stalls is not None)
+        self.saves_plainly = block.saves_plainly and not self.fences and not self.listens
         self.worker: Worker | None = None
         self.last: Worker | None = None
         self.zombie = 0
@@ -103,6 +103,7 @@ class Run:
             Stroke(self.env, to_tick(limit), self.give_up)
         self.play()
         self.write_down(self.store.record)
+        self.crash.victim = None  # leaves no cycle behind: thousands of runs follow before any is collected
         log = self.log
         log.finished.append(self.finished)
         log.makespan.append(self.makespan)
@@ -255,24 +256,24 @@ class Run:
 
     # ---------------------------------------------------------------- services
 
-    def keep(self, worker: Worker, saving: Saving) -> bool:
+    def keep(self, worker: Worker, phase: Phase, base: int) -> bool:
         """◆durable, unless the worker has been replaced and is fenced."""
         if self.fences and worker.replaced is not None:
-            self.tell("store", f"refuses {worker.name}, which was replaced", -1)
+            self.tell("store", f"refuses {worker.name}, which was replaced", phase.step)
             return False
-        for phase in saving.phases:
-            # A step's row is there only once: who comes second changes nothing.
-            if phase.holds != "progress" and phase.step not in self.store.rows:
-                self.store.rows.add(phase.step)
-                self.act(worker, phase)
-        self.store.keep(worker, saving)
-        self.tell("store", DURABLE, saving.phases[-1].step)
+        # A step's row is there only once: who comes second changes nothing.
+        if phase.holds != "progress" and phase.step not in self.store.rows:
+            self.store.rows.add(phase.step)
+            self.act(worker, phase)
+        self.store.keep(worker, phase, base)
+        if self.listens:
+            self.tell("store", DURABLE, phase.step)
         return True
 
     def act(self, worker: Worker, phase: Phase) -> None:
         """Let what a save holds become true with it."""
         if phase.holds == "effect":
-            self.receiver.put_down(phase.step, worker)
+            self.receiver.put_down(phase.step, worker.number)
         else:
             assert self.relay is not None, "a strategy with entries has a relay"
             key = worker.key(phase.step, 0)
@@ -345,8 +346,10 @@ class Run:
 
     def load_time(self, worker: Worker) -> int:
         """How long a worker loads: what is saved, and each step of it again."""
-        steps = self.block.program.steps_before(worker.resume)
-        return self.downtime("load") + steps * self.downtime("replay")
+        load = self.downtime("load")
+        if self.block.replays:
+            load += self.block.program.steps_before(worker.resume) * self.downtime("replay")
+        return load
 
     def work_time(self, phase: Phase, duration: int) -> int:
         """How long a phase takes with the outages of what does the work. Ticks."""

@@ -16,20 +16,15 @@ if TYPE_CHECKING:
     from sim.events.worker import Worker
 
 
+Keep = Callable[[Phase, int], bool]
+"""Told that a save is durable: the phase that begins it, and the number of the save that it needs."""
+
+
 @dataclass
-class Saving:
-    """One save on its way, or several that are written as one.
+class Batch:
+    """Saves that are written as one: phase and base of each, oldest first; times of the last one."""
 
-    Attributes
-    ----------
-    phases : list of Phase
-        What begins the saves, oldest first.
-    bases : list of int
-        Of each, the number of the save that it needs, if it is a delta; else its own.
-    """
-
-    phases: list[Phase] = field(default_factory=list)
-    bases: list[int] = field(default_factory=list)
+    saves: list[tuple[Phase, int]] = field(default_factory=list)
     write: int = 0
     ack: int = 0
 
@@ -37,42 +32,42 @@ class Saving:
 class Queue:
     """A lane: saves behind the work, first in, first out; it dies with its worker."""
 
-    def __init__(self, env: Clock, lane: Lane, keep: Callable[[Saving], None]) -> None:
+    def __init__(self, env: Clock, lane: Lane, keep: Keep) -> None:
         self.env = env
         self.lane = lane
         self.keep = keep
         self.free = 0
         self.ends: list[int] = []
         self.writing: list[tuple[int, int]] = []
-        self.batch = Saving()
+        self.batch = Batch()
         self.lost = False
 
     def put(self, phase: Phase, base: int, write: int, ack: int) -> None:
         """Put a save in; it is written with its batch."""
         batch = self.batch
-        batch.phases.append(phase)
-        batch.bases.append(base)
+        batch.saves.append((phase, base))
         batch.write, batch.ack = write, ack
-        if len(batch.phases) >= self.lane.batch:
+        if len(batch.saves) >= self.lane.batch:
             self.flush()
-        elif len(batch.phases) == 1 and self.lane.linger is not None:
+        elif len(batch.saves) == 1 and self.lane.linger is not None:
             timer = Timeout(self.env, to_tick(self.lane.linger))
             timer.callbacks.append(lambda _: self.flush() if self.batch is batch else None)
 
     def flush(self) -> None:
         """Write what has been collected, after what is under way."""
-        saving, self.batch = self.batch, Saving()
-        if not saving.phases or self.lost:
+        batch, self.batch = self.batch, Batch()
+        if not batch.saves or self.lost:
             return
         begin = max(self.env.now, self.free)
-        durable = begin + saving.write
-        self.free = durable + saving.ack
-        self.ends += [self.free] * len(saving.phases)
+        durable = begin + batch.write
+        self.free = durable + batch.ack
+        self.ends += [self.free] * len(batch.saves)
         self.writing.append((begin, durable))
 
         def write_ends(_: object) -> None:
-            if not self.lost:
-                self.keep(saving)
+            for phase, base in batch.saves:
+                if self.lost or not self.keep(phase, base):
+                    break
 
         Timeout(self.env, durable - self.env.now).callbacks.append(write_ends)
 
@@ -80,7 +75,7 @@ class Queue:
         """How long until there is room for one more save; none if there is no bound. Ticks."""
         if self.lane.bound is None:
             return 0
-        room = self.lane.bound - len(self.batch.phases)  # a batch is no longer than the bound
+        room = self.lane.bound - len(self.batch.saves)  # a batch is no longer than the bound
         return max(self.ends[-room] - self.env.now, 0) if len(self.ends) >= room else 0
 
     def is_writing(self) -> bool:
@@ -118,19 +113,21 @@ class Store:
         self.begun += 1
         return self.begun
 
-    def keep(self, worker: "Worker", saving: Saving) -> None:
+    def keep(self, worker: "Worker", phase: Phase, base: int) -> None:
         """◆durable: from here on progress survives, as far as what it rests upon does."""
-        for phase, base in zip(saving.phases, saving.bases, strict=True):
-            resume = phase.resume
-            if phase.delta and base not in self._usable:
+        resume = phase.resume
+        if phase.delta:
+            if base not in self._usable:
                 self._waiting[base] = max(self._waiting[base], resume)
-                continue
-            if not phase.delta:
-                self._usable.add(base)
+                return
+        else:
+            self._usable.add(base)
+            if self._waiting:
                 resume = max(resume, self._waiting.pop(base, 0))
-            if resume > self.record:
-                self.record = resume
-                self.run_id = worker.run_id
+        if resume > self.record:
+            self.record = resume
+            self.run_id = worker.run_id
+            if worker.words:
                 self.words.update(worker.words)
 
     def forget(self) -> None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from simpy import Interrupt
 from simpy.events import Event, Timeout
 
+from sim.events.client import call
 from sim.events.receiver import Key, Request
-from sim.events.store import Queue, Saving
+from sim.events.store import Queue
 from sim.events.words import SENDS, TORN
 from sim.outcomes import STOPPED
 from sim.program import CALL, Phase
@@ -80,11 +81,6 @@ class Worker:
         """Whether it has been cut off."""
         return self.over in ("crashed", "killed")
 
-    @property
-    def presumed_dead(self) -> bool:
-        """Whether it was replaced while it lived."""
-        return self.replaced is not None
-
     def die(self, how: str = "crashed") -> None:
         """Be cut off."""
         if not self.over and self.process.is_alive:
@@ -94,6 +90,7 @@ class Worker:
     def replace(self) -> None:
         """Another takes its place; it does not know."""
         self.replaced = self.env.now
+        self.run.receiver.presumed_dead.add(self.number)
         self.logged = len(self.ends)
         if self.begin is None:
             self.run.down += self.env.now - self.woke
@@ -102,11 +99,13 @@ class Worker:
             self.cut = (self.at.id, self.planned)
 
     def lose(self) -> None:
-        """What it was saving does not become durable, and may be torn."""
-        torn = self.at is not None and self.at.saves and self.dead
+        """What it was saving does not become durable, and may be torn; what was in its memory is gone."""
+        torn = self.dead and self.at is not None and self.at.saves and self.planned != STOPPED
         for queue in self.queues.values():
             torn |= queue.is_writing()
             queue.lost = True
+        if self.run.scenario.strategy.memory_only:
+            self.run.store.forget()
         store = self.run.scenario.store
         if torn and store.slots == 1 and self.run.happens(store.torn, "torn", self.number):
             self.run.tell("store", TORN, -1)
@@ -117,7 +116,9 @@ class Worker:
     def work(self) -> "Waiting":
         """Load what was saved, then walk through the phases that follow it."""
         run, env, crash, begun = self.run, self.env, self.run.crash, self.run.begun
-        block, tell = run.block, run.tell
+        block, tell, listens = run.block, run.tell, run.listens
+        watches, stretches, rewords = run.watches_steps, run.stretches, run.rewords
+        store, saves_plainly = run.store, run.saves_plainly
         walked, ended = self.phases.append, self.ends.append
         first_times = block.first_times[run.replication]
         walk = iter(run.path[bisect_left(run.path, self.resume, key=_ID) :])
@@ -143,7 +144,7 @@ class Worker:
             for phase in walk:
                 number = phase.id
                 self.at = phase
-                if run.watches_steps and phase.step != step and self.replaced is None:
+                if watches and phase.step != step and self.replaced is None:
                     if step >= 0 and block.drains and crash.tells_to_stop():
                         self.planned = STOPPED
                         crash.strike(0)
@@ -160,17 +161,17 @@ class Worker:
                     if phase.name == "exchange":
                         self.planned = NEVER
                         watch = crash.wait(self, left, number + 1)
-                        self.over = yield from run.client.call(self, phase)
+                        self.over = yield from call(self, phase)
                         left = watch.end()
                         now, duration = env.now, 0
                     else:
                         duration = self.enter(phase, duration)
                     if self.over:
                         break
-                elif run.stretches:
+                elif stretches:
                     duration = run.work_time(phase, duration)
                 if duration:
-                    if run.stretches:
+                    if stretches:
                         duration = self.stretch(duration)
                     self.planned = duration
                     if left >= duration:
@@ -182,15 +183,18 @@ class Worker:
                 walked(number)
                 ended(now)
                 if phase.done:
-                    tell(self.name, "is done with the step", phase.step)
+                    if listens:
+                        tell(self.name, "is done with the step", phase.step)
                     if self.replaced is not None:
                         run.log.done_late.append((run.replication, phase.step))
                 if phase.saves:
-                    if not run.keep(self, self.saving(phase)):
+                    if saves_plainly:
+                        store.record = max(store.record, phase.resume)
+                    elif not run.keep(self, phase, self.base_of(phase)):
                         self.over = "fenced"
                         self.lose()
                         return
-                elif run.rewords and times_begun and phase.name == "work":
+                elif rewords and times_begun and phase.name == "work":
                     self.reword(phase, times_begun)
                 elif phase.special and self.asks and self.was_performed(phase):
                     # The call is over without having been made again.
@@ -254,17 +258,15 @@ class Worker:
         """Give a lane of this worker."""
         if lane not in self.queues:
             settings = self.run.scenario.strategy.lanes.get(lane, Lane())
-            self.queues[lane] = Queue(self.env, settings, lambda saving: self.keep(saving))
+            self.queues[lane] = Queue(self.env, settings, self.keep)
         return self.queues[lane]
 
-    def keep(self, saving: Saving) -> None:
+    def keep(self, phase: Phase, base: int) -> bool:
         """A save behind the work is durable, or is refused: then there is nothing more to do."""
-        if not self.run.keep(self, saving):
+        kept = self.run.keep(self, phase, base)
+        if not kept:
             self.die("fenced")
-
-    def saving(self, phase: Phase) -> Saving:
-        """One save that the worker waits for."""
-        return Saving([phase], [self.base_of(phase)])
+        return kept
 
     def base_of(self, phase: Phase) -> int:
         """Number of the save that a delta needs; of another save its own."""

@@ -15,6 +15,8 @@ from hypothesis import strategies as some
 
 from sim import Scenario, timeline
 from sim.program import unfold
+from sim.simulation import disagreement
+from sim.strategy import Save, Strategy
 from sim.streams import BLOCK, Streams
 
 # ---------------------------------------------------------------------------------------- a fixed table
@@ -104,44 +106,66 @@ def steps(draw: some.DrawFn) -> list[dict[str, Any]]:
             step["action"] = {"probability": draw(some.sampled_from([0, 0.5, 1, 1]))}
         if draw(some.integers(0, 3)) == 0:
             step["tool"] = draw(laws())
+        step["group"] = draw(some.sampled_from("xxy"))
         chosen.append(step)
     return chosen
 
 
 @some.composite
-def verbs(draw: some.DrawFn, acts: bool, end: bool = False) -> list[Any]:
+def verbs(draw: some.DrawFn, where: str, lanes: bool, effect: bool = False) -> list[Any]:
     """A list of verbs, as odd as the rules allow."""
 
     def others(*targets: str) -> list[Any]:
         save = some.fixed_dictionaries(
             {
                 "verb": some.just("save"),
-                "resume": some.sampled_from(["next", "next", "here", *targets]),
-                "lane": some.sampled_from([None, None, "a", "b"]),
+                "resume": some.sampled_from(targets),
+                "lane": some.sampled_from([None, None, "a", "b"] if lanes else [None]),
+                "delta": some.sampled_from([False, False, True]),
             }
         )
         return draw(some.lists(some.one_of(some.just("work"), save, save, some.just("drain")), max_size=2))
 
-    if end:
-        return others()
-    if not acts:
-        return [*others(), "work", *others()]
-    asks = ["query"] if draw(some.booleans()) else []
-    return [*others("call", *asks), *asks, "call", *others()]
+    usual = ("next", "next", "here")
+    if where == "begin":
+        return others("here") if draw(some.booleans()) else []
+    if where == "end":
+        return others(*usual)
+    if where == "plain":
+        return [*others(*usual), "work", *others(*usual)]
+    if effect:
+        return [*others(*usual), "work", {"verb": "save", "holds": "effect"}, *others(*usual)]
+    asks = draw(some.sampled_from([[], ["query"], ["park"]]))
+    return [*others(*usual, "call", *asks), *asks, "call", *others(*usual)]
+
+
+PROTOCOLS = [
+    *("restart", "checkpoint", "save_first", "async", "intent_query", "intent_park", "transaction"),
+    *("two_part", "two_part_async", "memory"),
+]
+PLACEMENTS: list[dict[str, Any]] = [
+    *({}, {}, {"every": 2}, {"after_actions": True}, {"after_groups": True}, {"steps": [1]}),
+]
+KEYS = ["none", "none", "run_step", "run_step", "per_send", "per_attempt"]
 
 
 @some.composite
 def strategies(draw: some.DrawFn, count: int) -> dict[str, Any]:
-    key = {"key": draw(some.sampled_from(["none", "run_step"]))}
-    placement = draw(
-        some.sampled_from([{}, {}, {"every": 2}, {"after_actions": True}, {"steps": [1]}, {"steps": [count]}])
-    )
-    last = {"last": draw(some.booleans())}
-    protocols = ["restart", "checkpoint", "save_first", "async", "intent_query"]
+    """Strategies; half of them spell their lists out."""
+    placement = draw(some.sampled_from([*PLACEMENTS, {"steps": [count]}]))
+    strategy: dict[str, Any] = {"key": draw(some.sampled_from(KEYS)), "last": draw(some.booleans())}
     if draw(some.booleans()):
-        return {"protocol": draw(some.sampled_from(protocols))} | key | placement | last
-    own = {"plain": draw(verbs(False)), "action": draw(verbs(True)), "end": draw(verbs(False, end=True))}
-    return own | key | placement | last
+        strategy["protocol"] = draw(some.sampled_from(PROTOCOLS))
+        effect = strategy["protocol"] == "transaction"
+    else:
+        lanes, effect = draw(some.booleans()), draw(some.integers(0, 3)) == 0
+        for where in ("begin", "plain", "action", "end"):
+            strategy[where] = draw(verbs(where, lanes, effect))
+        strategy["if_nothing"] = draw(some.sampled_from(["restart", "restart", "stuck"]))
+        strategy["memory_only"] = not effect and draw(some.integers(0, 7)) == 0
+    if effect:
+        del strategy["key"]
+    return strategy | placement
 
 
 @some.composite
@@ -191,21 +215,31 @@ def scenarios(draw: some.DrawFn) -> Scenario:
     def services(*names: str) -> dict[str, Any]:
         return {name: draw(laws()) for name in names if draw(some.booleans())}
 
+    def one_in_four(changes: dict[str, Any]) -> dict[str, Any]:
+        return changes if draw(some.integers(0, 3)) == 0 else {}
+
     chosen = draw(steps())
     strategy = draw(strategies(len(chosen)))
     if not any(step.get("action", {}).get("probability") for step in chosen):
-        del strategy["key"]
+        strategy.pop("key", None)
     limits: dict[str, Any] = {"attempts": draw(some.integers(1, 6))}
     if draw(some.integers(0, 2)) == 0:
         limits["makespan"] = draw(some.integers(1, 25))
+    store = services("write", "ack") | one_in_four({"growth": 0.5})
+    if not any(verb.lane for verb in Strategy.model_validate(strategy).verbs if isinstance(verb, Save)):
+        store |= one_in_four({"slots": 1, "torn": 0.5})
+    receiver = services("prepare", "request", "response", "query", "lag")
+    receiver |= one_in_four({"on_disconnect": "cancels"})
+    receiver |= {"keys": one_in_four({"ttl": draw(some.integers(1, 12))})}
+    downtime = services("detection", "restart", "load") | draw(some.sampled_from([{}, {}, BACKOFF]))
     return Scenario.model_validate(
         {
             "workload": {"steps": chosen},
             "strategy": strategy,
             "crash": draw(crashes()),
-            "store": services("write", "ack"),
-            "receiver": services("prepare", "request", "response", "query", "lag"),
-            "downtime": services("detection", "restart", "load") | draw(some.sampled_from([{}, {}, BACKOFF])),
+            "store": store,
+            "receiver": receiver,
+            "downtime": downtime | one_in_four({"replay": draw(laws())}),
             "limits": limits,
             "frozen": draw(some.booleans()),
         }
@@ -229,3 +263,14 @@ def test_engines_agree_on_random_scenarios(scenario: Scenario, block: int) -> No
 @given(scenarios(), some.integers(0, 10**6))
 def test_engines_agree_on_many_random_scenarios(scenario: Scenario, block: int) -> None:
     check(scenario, block)
+
+
+def test_retries_without_a_time_out_change_nothing_and_need_no_conversation() -> None:
+    plain = build(STRATEGIES["checkpoint"], random_parts(1), crash=OFTEN)
+    again = build(STRATEGIES["checkpoint"], random_parts(1), crash=OFTEN, client={"retries": [{"tries": 6}]})
+    blocks = [on_both(unfold(scenario), lambda: Streams(7, 0, 64)) for scenario in (plain, again)]
+    assert disagreement(*blocks) is None
+    fails = build(
+        STRATEGIES["checkpoint"], random_parts(1), client={"retries": [{}]}, receiver={"fails": 0.1}
+    )
+    assert timeline.cannot(unfold(fails))

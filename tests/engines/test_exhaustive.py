@@ -11,10 +11,9 @@ import pytest
 from by_hand import CHECKPOINT, SURROUNDINGS, Table, differences, in_ticks, outcome, scenario, tables, tick
 
 from sim.events import Block, Run
-from sim.events.store import Saving
 from sim.events.worker import Worker
 from sim.outcomes import OUTCOMES, Log
-from sim.program import unfold
+from sim.program import Phase, unfold
 from sim.streams import Streams
 
 TABLES = tables()
@@ -77,13 +76,15 @@ def test_no_mark_of_a_run_without_a_crash_is_missing_from_its_table(name: str) -
     passed: list[int] = []
 
     class Watched(Run):
-        def keep(self, worker: Worker, saving: Saving) -> bool:
+        def keep(self, worker: Worker, phase: Phase, base: int) -> bool:
             passed.append(self.env.now)
-            return super().keep(worker, saving)
+            return super().keep(worker, phase, base)
 
     log, draws = Log(), Streams(0, 0, 1)
     program = unfold(scenario(table.strategy, [], **table.changes))
-    Watched(Block(program, draws, program.scenario.crash.plan(draws, None)), 0, log).simulate()
+    run = Watched(Block(program, draws, program.scenario.crash.plan(draws, None)), 0, log)
+    run.saves_plainly = False
+    run.simulate()
     forgotten = {*log.ends, *passed} - {row.mark for row in table.rows}
     assert log.makespan == [table.rows[-1].mark], f"{name}: the last row is not the end of the run"
     assert not forgotten, f"{name}: no row for the marks at {sorted(forgotten)} ns"

@@ -204,7 +204,7 @@ def test_fencing_the_action_leaves_only_stalls_that_end_before_the_new_worker_ac
     assert 0 < harmful["effect"] < harmful["record"]
     first = trace(zombie("effect").scenario, zombie("effect").found["duplicate"])
     acted = [event.what for event in first.events if event.actor == "receiver"]
-    assert acted == ["performs the action for worker 1", "performs the action AGAIN for worker 2"]
+    assert acted == ["performs the action for worker 1", "performs the action AGAIN for worker 2: zombie"]
 
 
 def test_a_step_that_takes_too_long_is_taken_for_dead_too() -> None:

@@ -36,7 +36,7 @@ def test_what_a_placement_harms_is_shown_event_by_event(savegap, shipped):
     assert re.search(r"  DUPLICATE: an action is performed twice with 1 fault \(\d+ of \d+ such plac", output)
     assert '    worker 1 dies at 3.070006 s\n    as an experiment\'s crash = { process = "at",' in output
     assert "    !  3.070 s  worker 1  dies\n" in output
-    assert "    # 66.340 s  receiver  performs the action AGAIN for worker 2 (step 2)\n" in output
+    assert "    # 66.340 s  receiver  performs the action AGAIN for worker 2: crash (step 2)\n" in output
 
 
 def test_without_strict_it_ends_well_whatever_is_found(savegap, shipped):
@@ -78,7 +78,7 @@ def test_the_picture_is_whole_and_the_same_each_time(savegap, shipped):
     comments = re.findall(r"<!-- (.*?) -->", picture)
     for told in ("worker 1", "worker 2", "store", "receiver", "3.070 s", "worker 1 dies"):
         assert told in comments
-    assert "receiver performs the action AGAIN for worker 2 (step 2)" in comments
+    assert "receiver performs the action AGAIN for worker 2: crash (step 2)" in comments
     assert "Temporal activities: an action is performed twice" in comments
     savegap("prove", "temporal", "--crashes", 1, "--picture", "again.svg")
     assert (shipped / "again.svg").read_text() == picture
