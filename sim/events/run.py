@@ -343,8 +343,8 @@ class Run:
         steps = self.block.program.steps_before(worker.resume)
         return self.downtime("load") + steps * self.downtime("replay")
 
-    def work_time(self, phase: Phase, duration: int) -> int:
-        """How long a phase takes with the outages of what does the work. Ticks."""
+    def work_time(self, phase: Phase, duration: int) -> tuple[int, bool]:
+        """How long a phase takes with the outages of what does the work, in ticks; whether it comes to an end."""
         if self.provider is None or phase.name != "work":
-            return duration
-        return self.provider.finishes_after(self.env.now, duration)
+            return duration, True
+        return self.provider.finishes_after(self.env.now, duration, self.scenario.limits.tries)

@@ -774,6 +774,17 @@ OUTAGES = {
     "the provider goes in A's work": case(
         "cut at 5, begun anew at 20", 89.25, changes={"provider": LONG}, outage=(5, 20)
     ),
+    "the provider goes in A's work, for the last time": case(
+        "cut at 5, and given up then",
+        5,
+        changes={"provider": LONG, "limits": {"tries": 1}},
+        outage=(5, 20),
+        lost_work_s=5,
+        stuck=True,
+    ),
+    "the provider is not there at first, and that is no try": case(
+        "A's work begins at 7", 76.25, changes={"provider": LONG, "limits": {"tries": 1}}, outage=(0, 7)
+    ),
     "the provider goes as A's work ends": case(
         "A is done; B's work, due at 10.75, begins at 20", 78.5, changes={"provider": LONG}, outage=(10, 20)
     ),
