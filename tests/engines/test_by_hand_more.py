@@ -767,6 +767,14 @@ RELAYS = {
         strategy=relay(32),
         told={"receiver performs the action": [36]},
     ),
+    "a relay that never lives until it looks": case(
+        "comes at 31.25 and dies at 31.5, comes at 32.5 and dies each 0.5 s later: gives up, and nothing is performed",
+        62.25,
+        strategy=OUTBOX | {"relay": {"poll": 1, "life": 0.5, "restart": 1}},
+        changes={"limits": {"tries": 3}},
+        told={"receiver performs the action": []},
+        lost_actions=1,
+    ),
 }
 
 LONG = {"up": 1000, "down": 7}
