@@ -194,10 +194,12 @@ class Receiver:
         now = self.env.now
         if self.has_left(request) or request.fails:
             waiting = entry.waiting if entry else []
-            if request.fails and self.keys.remembers == "all" and request.key is not None:
-                self.table[request.key] = Entry(request.words, arrived, now, failed=True)
-            elif entry is not None and request.key is not None:
-                del self.table[request.key]
+            # A claim that expired may be another's by now.
+            if request.key is not None and self.table.get(request.key) is entry:
+                if request.fails and self.keys.remembers == "all":
+                    self.table[request.key] = Entry(request.words, arrived, now, failed=True)
+                else:
+                    self.table.pop(request.key, None)
             for other in [request, *waiting]:
                 other.answer("error")
             return

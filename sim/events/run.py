@@ -344,7 +344,7 @@ class Run:
         return self.downtime("load") + steps * self.downtime("replay")
 
     def work_time(self, phase: Phase, duration: int) -> tuple[int, bool]:
-        """How long a phase takes with the outages of what does the work, in ticks; whether it comes to an end."""
+        """How long a phase takes with the outages of what does the work, in ticks; whether it ends."""
         if self.provider is None or phase.name != "work":
             return duration, True
         return self.provider.finishes_after(self.env.now, duration, self.scenario.limits.tries)

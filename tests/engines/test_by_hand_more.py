@@ -377,6 +377,15 @@ CLAIMS = {
         duplicates_expired_key=1,
         spacing_s=32.25,
     ),
+    "a claim that has expired and fails": case(
+        "claimed at 33.75, to fail at 73.75; time-out at 36.75, sent again at 39.75, claimed anew at 41.75, 8 s "
+        "later; time-out at 44.75: given up, before the first fails and leaves the second's claim alone",
+        44.75,
+        strategy=KEYED,
+        changes=receiver(**SLOW, fails=1.0, keys={"claim_expires": 8})
+        | tries({"tries": 2, "first": 3}, timeout=5),
+        stuck=True,
+    ),
     "a key that is inserted only with the action": case(
         "at 66 it is not there: performed at 106 too",
         141.5,
@@ -768,7 +777,7 @@ RELAYS = {
         told={"receiver performs the action": [36]},
     ),
     "a relay that never lives until it looks": case(
-        "comes at 31.25 and dies at 31.5, comes at 32.5 and dies each 0.5 s later: gives up, and nothing is performed",
+        "dies at 31.5, is there at 32.5, dies 0.5 s later, and so on: gives up, and nothing is performed",
         62.25,
         strategy=OUTBOX | {"relay": {"poll": 1, "life": 0.5, "restart": 1}},
         changes={"limits": {"tries": 3}},
