@@ -58,19 +58,19 @@ class Relay:
         """Serve entries until none is left."""
         while self.entries:
             self.rounds += 1
-            yield from self.wait(self.run.draw(self.settings.poll, "relay", "poll", self.rounds))
-            if not self.is_alive():
-                self.run.tell("relay", f"{DIES} before it looks", self.entries[0].step)
-                yield from self.begin_again()
-                continue
             self.tries += 1
-            told = yield self.send(self.entries[0])
-            if told == "ok":
-                yield from self.wait(self.run.draw(self.settings.mark, "relay", "mark", self.rounds))
+            yield from self.wait(self.run.draw(self.settings.poll, "relay", "poll", self.rounds))
+            told = ""
+            if self.is_alive():
+                told = yield self.send(self.entries[0])
+                if told == "ok":
+                    yield from self.wait(self.run.draw(self.settings.mark, "relay", "mark", self.rounds))
             if not self.is_alive():
-                self.run.tell("relay", f"{DIES} before the entry is marked", self.entries[0].step)
+                when = "before the entry is marked" if told else "before it looks"
+                self.run.tell("relay", f"{DIES} {when}", self.entries[0].step)
+                told = ""
                 yield from self.begin_again()
-            elif told == "ok" or self.tries >= self.run.scenario.limits.tries:
+            if told == "ok" or self.tries >= self.run.scenario.limits.tries:
                 self.entries.pop(0)
                 self.tries = 0
         self.busy = False

@@ -178,7 +178,7 @@ class Run:
     def begin_again(self, detection: int, lived: int) -> None:
         """Have a new worker started, so long after the supervisor has noticed."""
         pause = detection + self.downtime("restart") + self.backoff(lived)
-        Timeout(self.env, pause).callbacks.append(self.start_again)
+        Stroke(self.env, pause, self.start_again)  # it finds what is durable on the tick
 
     def start_again(self, _: Event) -> None:
         """A new worker is there."""
@@ -351,8 +351,8 @@ class Run:
             load += self.block.program.steps_before(worker.resume) * self.downtime("replay")
         return load
 
-    def work_time(self, phase: Phase, duration: int) -> int:
-        """How long a phase takes with the outages of what does the work. Ticks."""
+    def work_time(self, phase: Phase, duration: int) -> tuple[int, bool]:
+        """How long a phase takes with the outages of what does the work, in ticks; whether it ends."""
         if self.provider is None or phase.name != "work":
-            return duration
-        return self.provider.finishes_after(self.env.now, duration)
+            return duration, True
+        return self.provider.finishes_after(self.env.now, duration, self.scenario.limits.tries)

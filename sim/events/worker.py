@@ -125,6 +125,7 @@ class Worker:
         left = crash.begin(self)
         step = -1
         number = -1
+        ends = True
         try:
             if self.number > 1:
                 load = self.stretch(run.load_time(self))
@@ -169,7 +170,7 @@ class Worker:
                     if self.over:
                         break
                 elif stretches:
-                    duration = run.work_time(phase, duration)
+                    duration, ends = run.work_time(phase, duration)
                 if duration:
                     if stretches:
                         duration = self.stretch(duration)
@@ -180,6 +181,10 @@ class Worker:
                         left = crash.expose(self, left, duration, number + 1)
                     yield Timeout(env, duration)
                     now += duration
+                if not ends:
+                    tell("worker", "gives the work up", phase.step)
+                    self.over = "stuck"
+                    break
                 walked(number)
                 ended(now)
                 if phase.done:
