@@ -378,8 +378,8 @@ CLAIMS = {
         spacing_s=32.25,
     ),
     "a claim that has expired and fails": case(
-        "claimed at 33.75, to fail at 73.75; time-out at 36.75, sent again at 39.75, claimed anew at "
-        "41.75, 8 s later; time-out at 44.75: given up, before the first fails and leaves the second's claim alone",
+        "claimed at 33.75, to fail at 73.75; time-out at 36.75; sent again at 39.75, claimed anew at 41.75, "
+        "8 s later; time-out at 44.75, given up; the first fails, and leaves the other's claim alone",
         44.75,
         strategy=KEYED,
         changes=receiver(**SLOW, fails=1.0, keys={"claim_expires": 8})
