@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from sim import timeline
 from sim.ledger import LASTING
+from sim.outcomes import duplicates_by
 from sim.schedule import exposed
 from sim.ticks import Ticks, later
 from sim.timeline import Columns, Numbers, Timetable
@@ -192,8 +193,8 @@ def columns(timetable: Timetable) -> Columns | None:
     Returns
     -------
     dict of str to ndarray of float, shape (replications,), or None
-        `value` and `control` of each outcome in `COUNTS`, and of `some` in `SHARES`; besides `CORRECTION`.
-        None if the first crash is not drawn from one law.
+        `value` and `control` of each outcome in `COUNTS`, of `some` in `SHARES`, and of the duplicates by
+        their cause; besides `CORRECTION`. None if the first crash is not drawn from one law.
     """
     marks, crash = timetable.marks, timetable.program.scenario.crash
     pieces = cut(timetable)
@@ -221,4 +222,10 @@ def columns(timetable: Timetable) -> Columns | None:
         compare(name, simulated[name], verdict[name])
     for name in SHARES:
         compare(some(name), np.sign(simulated[name]), np.sign(verdict[name]))
+    by_cause = {
+        "crash": verdict["duplicate_actions"],
+        "expired_key": np.zeros_like(verdict["duplicate_actions"]),
+    }
+    for cause, judged in by_cause.items():
+        compare(duplicates_by(cause), simulated[duplicates_by(cause)], judged)
     return found

@@ -70,7 +70,8 @@ class Scenario(Model):
             keys.concurrent != "wait",
             keys.forgets,
         )
-        return self.client != Client() or self.supervision is not None or any(says_more)
+        # Without a time-out an answer always comes, and there is nothing to try again.
+        return self.client.timeout is not None or self.supervision is not None or any(says_more)
 
     def model_post_init(self, _: Any) -> None:
         """Refuse what does not go together."""

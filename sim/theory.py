@@ -30,6 +30,7 @@ from sim.crashes import Bursts, NoCrash, Renewal, UniformStep, UniformTime
 from sim.laws import Aged, Constant, Equilibrium, Exponential, Floats, Gamma, Law, Scaled, Weibull
 from sim.program import CALL, SAVE, WORK, Phase, Program, unfold
 from sim.scenario import Scenario
+from sim.services import Client
 from sim.validation import Model
 from sim.weather import Block, Weather, expected
 
@@ -70,6 +71,8 @@ def exact(scenario: Scenario) -> dict[str, float]:
         and ``gap_share`` and ``gap_share_after_done``, ratios of expectations. Times in seconds. A metric
         that is not known, or infinite, is missing; if none is known the result is empty.
     """
+    if not scenario.converses:
+        scenario = scenario.model_copy(update={"client": Client()})  # there is nothing to try again
     try:
         if _says_more(scenario) or scenario.limits.makespan is not None or scenario.limits.attempts < 2:
             return {}

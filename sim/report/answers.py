@@ -163,6 +163,7 @@ class Answers:
             verdicts=self.verdicts,
             per_million=per_million,
             best=self.best,
+            least_at=self.least_at,
             order=self.order,
             times=self.times,
             best_at_costs=self.best_at_costs,
@@ -273,6 +274,21 @@ class Answers:
         differences = [(float(x or 0), a.value - b.value) for (x, a), (_, b) in zip(*lines, strict=True)]
         at = crossing(differences, 0.0)
         return "never" if at is None else f"{number(at)} {unit}".strip()
+
+    def least_at(
+        self,
+        metric: str,
+        strategy: str | None = None,
+        *,
+        along: str,
+        where: dict[str, Factor] | None = None,
+        most: bool = False,
+    ) -> Factor:
+        """Give the value of a swept axis with the least estimate, or the most; the first of level ones."""
+        line = [pair for pair in self.along(metric, strategy, along, where=where) if not isnan(pair[1].value)]
+        if not line:
+            return None
+        return (max if most else min)(line, key=lambda pair: pair[1].value)[0]
 
     def best(
         self, metric: str, where: dict[str, Factor] | None = None, *, among: Names = None, most: bool = False
@@ -441,12 +457,16 @@ def crossing(line: list[tuple[float, float]], level: float) -> float | None:
 
 
 def swept_along(plan: Plan, axis: str, where: dict[str, Factor] | None = None) -> list[dict[str, Factor]]:
-    """Cells of the sweeps that have the axis, in order; other axes at their first or as `where` says."""
+    """Cells of the sweeps that have the axis, in order; other axes at their first or as `where` says.
+
+    Where some sweeps vary it, those that hold it at one value are about something else.
+    """
     cells: list[dict[str, Factor]] = []
-    for axes, made in plan.sweeps:
-        if axis in axes:
-            others = {key: made[0][key] for key in axes if key != axis} | (where or {})
-            cells += [cell for cell in made if all(cell[key] == value for key, value in others.items())]
+    sweeps = [(axes, made) for axes, made in plan.sweeps if axis in axes]
+    varied = [(axes, made) for axes, made in sweeps if any(cell[axis] != made[0][axis] for cell in made)]
+    for axes, made in varied or sweeps:
+        others = {key: made[0][key] for key in axes if key != axis} | (where or {})
+        cells += [cell for cell in made if all(cell[key] == value for key, value in others.items())]
     if not cells and where:
         raise ValueError(f"{axis!r} is not swept where {where}.")
     if not cells:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FixedLocator, MaxNLocator
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator
 
 from sim.estimate import METRICS
 from sim.report import causes, frontier
@@ -149,6 +149,9 @@ def _lines(
     form = PERCENT if is_share(metric) else NUMBERS
     if figure.y_scale == "log":
         plain_numbers(axes.yaxis, form)
+        low, high = axes.get_ylim()
+        if high < 100 * low:
+            axes.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5), numticks=12))
         if not np.isfinite(axes.dataLim.minposy):  # nothing that such an axis could show
             axes.set_ylim(0.1, 1.0)
     else:
@@ -188,15 +191,15 @@ def _bars(
             label = "published" if len(theirs) else None
             axes.plot(theirs["published"], y[: len(theirs)], **PUBLISHED, label=label)
     labels = list(names) if by_name else [str(factors[figure.x]) if figure.x else "" for factors in cells]
-    if by_name and metric != figure.y[0]:
-        labels = [""] * len(names)  # they stand beside the first panel
+    if metric != figure.y[0]:
+        labels = [""] * len(labels)  # they stand beside the first panel
     axes.set_yticks(np.arange(len(labels)), [fill(label, LABEL_WIDTH) for label in labels])
     if by_name:
         axes.set_ylim(-0.6, len(names) - 0.4)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.xaxis.set_major_formatter(PERCENT if is_share(metric) else NUMBERS)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_locator(MaxNLocator(5 if len(figure.y) == 1 else 4))
     name_panel(axes, figure, metric)
     if figure.reference:
         axes.axvline(figure.reference.value, **REFERENCE, label=figure.reference.label)

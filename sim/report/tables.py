@@ -48,6 +48,9 @@ LABELS = {
 }
 """Short names of metrics for axes and column heads."""
 
+NAMED = 8
+"""At most so many numbers are named that are not as precise as they should be."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -122,9 +125,12 @@ def precision(plan: Plan, estimates: pd.DataFrame) -> str:
     ]
     if not missed:
         return f"All {len(rows)} headline intervals are within {enough}"
+    named = missed[:NAMED]
+    if len(missed) > NAMED:
+        named.append(f"and {len(missed) - NAMED} more, see the tables")
     return (
         f"{len(rows) - len(missed)} of {len(rows)} headline intervals are within {enough}, "
-        f"with at most {plan.experiment.replications:,} runs allowed; not reached: {'; '.join(missed)}"
+        f"with at most {plan.experiment.replications:,} runs allowed; not reached: {'; '.join(named)}"
     )
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as some
 
 from sim import Scenario, timeline
 from sim.program import unfold
+from sim.simulation import disagreement
 from sim.strategy import Save, Strategy
 from sim.streams import BLOCK, Streams
 
@@ -262,3 +263,14 @@ def test_engines_agree_on_random_scenarios(scenario: Scenario, block: int) -> No
 @given(scenarios(), some.integers(0, 10**6))
 def test_engines_agree_on_many_random_scenarios(scenario: Scenario, block: int) -> None:
     check(scenario, block)
+
+
+def test_retries_without_a_time_out_change_nothing_and_need_no_conversation() -> None:
+    plain = build(STRATEGIES["checkpoint"], random_parts(1), crash=OFTEN)
+    again = build(STRATEGIES["checkpoint"], random_parts(1), crash=OFTEN, client={"retries": [{"tries": 6}]})
+    blocks = [on_both(unfold(scenario), lambda: Streams(7, 0, 64)) for scenario in (plain, again)]
+    assert disagreement(*blocks) is None
+    fails = build(
+        STRATEGIES["checkpoint"], random_parts(1), client={"retries": [{}]}, receiver={"fails": 0.1}
+    )
+    assert timeline.cannot(unfold(fails))

@@ -221,6 +221,23 @@ def test_a_control_has_mean_zero(strategy: str) -> None:
         assert abs(controls.mean()) <= 5 * controls.std() / np.sqrt(len(controls)), name
 
 
+@pytest.mark.parametrize(
+    ("key", "cause"), [({}, "crash"), ({"key": "per_attempt"}, "crash"), ({"key": "run_step"}, "expired_key")]
+)
+def test_duplicates_by_cause_are_as_well_known_as_all_of_them(key: dict[str, str], cause: str) -> None:
+    parts = random_parts(2)
+    parts["receiver"] = parts.get("receiver", {}) | {"keys": {"ttl": 1.0}}
+    scenario = build(
+        STRATEGIES["checkpoint"] | key, parts, crash=RARE | {"law": {"law": "exponential", "mean": 300.0}}
+    )
+    found = sums(scenario, BLOCK, conditionally=True)
+    every, ours = (estimate(found, f"{of}duplicates_per_million") for of in ("", f"{cause}_"))
+    assert every.estimate > 0
+    assert (ours.estimate, ours.low, ours.high) == (every.estimate, every.low, every.high)
+    other = {"crash": "expired_key", "expired_key": "crash"}[cause]
+    assert estimate(found, f"{other}_duplicates_per_million").estimate == 0
+
+
 # -------------------------------------------------------------------------------------------- extremes
 
 

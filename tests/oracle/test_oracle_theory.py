@@ -161,12 +161,19 @@ def test_known_part_only():
         {"frozen": True, "crash": poisson(40.0)},
         {"strategy": SAVE_FIRST, "crash": STEP},
         {"crash": poisson(2.0), "strategy": RESTART},
+        {"client": {"timeout": 5.0}},
+        {"client": {"retries": [{}]}, "receiver": {"fails": 0.1}},
     ],
 )
 def test_silence(changed):
     """Nothing rather than an approximation."""
     case = {"strategy": CHECKPOINT, "crash": poisson(40.0), "store": SLOW_STORE} | changed
     assert exact(support_agent(**case)) == {}
+
+
+def test_a_client_that_has_nothing_to_try_again_changes_nothing():
+    case = {"strategy": CHECKPOINT, "crash": poisson(40.0)}
+    assert exact(support_agent(**case, client={"retries": [{"tries": 6}]})) == exact(support_agent(**case))
 
 
 def test_a_step_that_acts_in_some_runs_only():

@@ -2,10 +2,13 @@
 
 from math import inf, nan
 
+import pandas as pd
 import pytest
 
 from sim.estimate import Estimate
+from sim.report import tables
 from sim.streams import BLOCK
+from sim.study.config import load
 from sim.study.precision import MARGIN, PILOT_RUNS, Precision
 
 FIVE_PERCENT = Precision(relative=0.05, absolute=1e-4)
@@ -50,3 +53,21 @@ def test_runs_grow_with_the_square_of_what_is_missing():
 def test_no_more_runs_than_are_allowed(pilot):
     assert FIVE_PERCENT.runs([pilot], 5000) == 5000
     assert FIVE_PERCENT.runs([found(0.001)], 100) == 100
+
+
+def test_what_is_missed_is_named_as_far_as_anybody_would_read(project):
+    file = project / "experiments" / "tiny.toml"
+    writes = ", ".join(str(0.5 + n / 10) for n in range(5))
+    text = file.read_text().replace("[0.1, 0.5]", f"[{writes}]")
+    file.write_text(text.replace("seed = 7", "seed = 7\nprecision = { relative = 0.1 }"))
+    plan = load(file, project)
+    rows = [
+        {**cell.factors, "strategy": name, "metric": metric, "n": 9, "estimate": 1.0, "low": 0.5, "high": 1.5}
+        for cell in plan.cells
+        for name in plan.experiment.strategies
+        for metric in plan.experiment.headline
+    ]
+    told = tables.precision(plan, pd.DataFrame(rows))
+    assert told.startswith("0 of 20 headline intervals are within ±10 % of the estimate")
+    assert told.count(";") == 1 + tables.NAMED
+    assert told.endswith("; and 12 more, see the tables")

@@ -5,7 +5,7 @@ from math import nan
 import pandas as pd
 import pytest
 
-from sim.report.answers import Answers, check_answer
+from sim.report.answers import Answers, check_answer, swept_along
 from sim.report.costs import cheapest, meet
 from sim.study.config import load
 from sim.study.errors import InputError
@@ -95,6 +95,10 @@ def say(plan):
             "{{ est('duplicates_per_million', 'saves', {'store.write.median': 0.1}) }}",
             "3,700 per million",
         ),
+        ("{{ least_at('p_duplicate', 'saves', along='store.write.median') }}", "0.5"),
+        ("{{ least_at('p_duplicate', 'saves', along='store.write.median', most=true) }}", "0.1"),
+        ("{{ least_at('p_duplicate', 'keys', along='store.write.median') }}", "0.1"),
+        ("{{ least_at('spacing_s_p50', 'keys', along='store.write.median') }}", "None"),
         ("{{ best_at_costs(duplicate=1) }}", "saves first and keys"),
         ("{{ best_at_costs(duplicate=1, loss=8) }}", "keys"),
         ("{{ best_at_costs(duplicate=1, loss=11) }}", "saves"),
@@ -115,6 +119,28 @@ def say(plan):
 )
 def test_words(say, template, said):
     assert say(template) == said
+
+
+def test_sweeps_that_hold_an_axis_at_one_value_are_not_along_it(project):
+    file = project / "experiments" / "tiny.toml"
+    sweep = """[[sweeps]]
+"store.ack" = [0.3, 0.4]
+"store.write.median" = [0.1]
+[[sweeps]]
+"store.write.median" = [0.2, 0.4]
+"store.ack" = [0.1, 0.2]
+[[sweeps]]
+"store.write.median" = [0.8]
+"""
+    text = file.read_text()
+    begin, end = text.index("[sweep]"), text.index("[[figures]]")
+    file.write_text(text[:begin] + sweep + text[end:])
+    made = load(file, project)
+    shown = [
+        (cell["store.write.median"], cell["store.ack"]) for cell in swept_along(made, "store.write.median")
+    ]
+    assert shown == [(0.2, 0.1), (0.4, 0.1)]
+    assert [cell["store.ack"] for cell in swept_along(made, "store.ack")] == [0.3, 0.4, 0.1, 0.2]
 
 
 @pytest.mark.parametrize(
