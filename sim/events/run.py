@@ -173,7 +173,7 @@ class Run:
     def begin_again(self, detection: int, lived: int) -> None:
         """Have a new worker started, so long after the supervisor has noticed."""
         pause = detection + self.downtime("restart") + self.backoff(lived)
-        Timeout(self.env, pause).callbacks.append(self.start_again)
+        Stroke(self.env, pause, self.start_again)  # it finds what is durable on the tick
 
     def start_again(self, _: Event) -> None:
         """A new worker is there."""
