@@ -14,6 +14,7 @@ import click
 
 from sim.fit_command import fit_command
 from sim.law_commands import laws
+from sim.prove_command import prove
 from sim.system_commands import systems
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def cli() -> None:
       savegap report                     draw the report again, without simulating
       savegap laws                       the laws that times can have, and how to add one
       savegap systems                    LangGraph, Temporal and others as presets, with sources
+      savegap prove temporal             every placement of two faults in a small run
       savegap fit crashes.csv            laws for your own times between crashes
     """
 
@@ -59,6 +61,7 @@ def cli() -> None:
 cli.add_command(laws)
 cli.add_command(fit_command)
 cli.add_command(systems)
+cli.add_command(prove)
 
 
 @cli.command()

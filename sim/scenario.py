@@ -18,7 +18,7 @@ class Limits(Model):
     """When a run is given up, and counted as stuck."""
 
     attempts: Count = Field(default=1000, description="attempts a run may take")
-    tries: Count = Field(default=1000, description="tries that one call may take")
+    tries: Count = Field(default=1000, description="tries that one call may take, or one piece of work")
     makespan: Positive | None = Field(default=None, description="time a run may take, s")
 
 

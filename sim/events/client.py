@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from simpy.events import Event, Timeout
 
+from sim.events.words import SENDS
 from sim.program import Phase
 from sim.services import Retries
 from sim.ticks import to_tick
@@ -34,7 +35,7 @@ def call(worker: "Worker", phase: Phase) -> Generator[Event, Any, str]:
     failures = 0
     while True:
         n = run.sends[phase.step] = run.sends.get(phase.step, -1) + 1
-        run.tell("worker", "sends the request", phase.step)
+        run.tell(worker.name, SENDS, phase.step)
         key = worker.key(phase.step, n)
         request, answer = run.send(phase.step, worker, key, worker.words_of(phase), n)
         run.time_out(request, answer)
@@ -43,13 +44,14 @@ def call(worker: "Worker", phase: Phase) -> Generator[Event, Any, str]:
             yield Timeout(env, stands)
         if told == "ok":
             return ""
-        run.tell("worker", f"is answered: {told}", phase.step)
+        heard = "has no answer in time" if told == "time-out" else f"is told: {told}"
+        run.tell(worker.name, heard, phase.step)
         if told == "fenced":
             return "fenced"
         failures += 1
         pause = pause_s(run.scenario.client.retries, failures)
         if told == "mismatch" or pause is None or failures >= run.scenario.limits.tries:
-            run.tell("worker", "gives the call up", phase.step)
+            run.tell(worker.name, "gives the call up", phase.step)
             return "stuck"
         if wait := worker.stretch(to_tick(pause)):
             yield Timeout(env, wait)

@@ -1,5 +1,7 @@
 """When a service is not there: its outages in one run."""
 
+from bisect import bisect_right
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from sim.laws import Equilibrium
@@ -8,6 +10,8 @@ from sim.ticks import to_tick
 
 if TYPE_CHECKING:
     from sim.streams import Streams
+
+_END = itemgetter(1)
 
 
 class Weather:
@@ -52,17 +56,34 @@ class Weather:
         while self.spans[-1][1] <= instant:
             begin = self.spans[-1][1] + self._next("up")
             self.spans.append((begin, begin + self._next("down")))
-        return next(span for span in self.spans if span[1] > instant)
+        return self.spans[bisect_right(self.spans, instant, key=_END)]
 
     def is_down(self, instant: int) -> bool:
         """Whether the service is not there."""
         return self.outage_after(instant)[0] <= instant
 
-    def finishes_after(self, now: int, duration: int) -> int:
-        """How long work takes that an outage cuts and that begins anew when it is over. Ticks."""
+    def finishes_after(self, now: int, duration: int, tries: int) -> tuple[int, bool]:
+        """How long work takes that an outage cuts and that begins anew when it is over.
+
+        Parameters
+        ----------
+        now, duration : int
+            When it begins, and how long it takes in one piece. Ticks.
+        tries : int
+            How often it may begin.
+
+        Returns
+        -------
+        (int, bool)
+            Ticks until it is finished, or given up as an outage cuts the last try; whether it is finished.
+        """
         begin = now
         while True:
             start, end = self.outage_after(begin)
             if begin + duration <= start:
-                return begin + duration - now
+                return begin + duration - now, True
+            if start > begin:
+                tries -= 1
+                if not tries:
+                    return start - now, False
             begin = end

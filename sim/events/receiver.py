@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from simpy.events import Timeout
 
 from sim.events.clock import Clock
+from sim.events.words import AGAIN, FORGETS, PERFORMS
 from sim.services import Receiver as Settings
 from sim.ticks import to_tick
 
@@ -24,6 +25,11 @@ Key = tuple[object, ...]
 
 RELAY = 0
 """In the place of an attempt's number: the request is the relay's."""
+
+
+def sender(worker: "Worker | None") -> str:
+    """Say who sent a request."""
+    return worker.name if worker is not None else "the relay"
 
 
 @dataclass(eq=False, slots=True)
@@ -136,7 +142,8 @@ class Receiver:
     def arrive(self, request: Request) -> None:
         """Look the key up, and begin to perform what is new."""
         if self.cancels and self.has_left(request):
-            self.tell("receiver", "drops a request whose sender has gone", request.step)
+            who = sender(request.worker)
+            self.tell("receiver", f"drops the request of {who}, who has gone", request.step)
             return
         if self.weather is not None and self.weather.is_down(self.env.now):
             if self.settings.during_outage == "error":
@@ -144,7 +151,7 @@ class Receiver:
             return
         if self.fences and request.worker is not None:
             if request.worker.number < self.newest:
-                self.tell("receiver", "refuses a worker that was replaced", request.step)
+                self.tell("receiver", f"refuses {sender(request.worker)}, which was replaced", request.step)
                 request.answer("fenced")
                 return
             self.newest = request.worker.number
@@ -172,6 +179,11 @@ class Receiver:
         """Whether a request is dropped because its sender is no longer connected."""
         return request.abandoned or (request.worker is not None and request.worker.dead)
 
+    def owns(self, key: Key, entry: Entry | None) -> bool:
+        """Whether a key is still its own to a request, with a claim or without, and not that of another."""
+        known = self.table.get(key)
+        return known is entry or (entry is None and known is not None and self.has_run_out(known))
+
     def has_run_out(self, entry: Entry) -> bool:
         """Whether a key is no longer remembered."""
         since, lasts = entry.completed, self.keys.ttl
@@ -182,7 +194,8 @@ class Receiver:
     def repeat(self, request: Request, entry: Entry) -> None:
         """Answer a request whose key is known."""
         if entry.words != request.words and self.keys.mismatch == "error":
-            self.tell("receiver", "refuses a known key with other arguments", request.step)
+            who = sender(request.worker)
+            self.tell("receiver", f"refuses {who}: a known key with other arguments", request.step)
             request.answer("mismatch")
         elif entry.completed is None:
             if self.keys.concurrent == "wait":
@@ -196,7 +209,7 @@ class Receiver:
 
     def block(self, request: Request) -> None:
         """Give the answer of the first again."""
-        self.tell("receiver", "answers a repeat from its key table", request.step)
+        self.tell("receiver", f"answers {sender(request.worker)} from its key table", request.step)
         self.blocked.append(request.step)
         request.answer("ok")
 
@@ -204,11 +217,14 @@ class Receiver:
         """◆commit: do it."""
         now = self.env.now
         if request.fails or (self.cancels and self.has_left(request)):
+            why = "fails" if request.fails else "cancels"
+            self.tell("receiver", f"{why} the request of {sender(request.worker)}", request.step)
             waiting = entry.waiting if entry else []
-            if request.fails and self.keys.remembers == "all" and request.key is not None:
-                self.table[request.key] = Entry(request.words, arrived, now, failed=True)
-            elif entry is not None and request.key is not None:
-                del self.table[request.key]
+            if request.key is not None and self.owns(request.key, entry):
+                if request.fails and self.keys.remembers == "all":
+                    self.table[request.key] = Entry(request.words, arrived, now, failed=True)
+                elif entry is not None:
+                    del self.table[request.key]
             for other in [request, *waiting]:
                 other.answer("error")
             return
@@ -218,6 +234,7 @@ class Receiver:
         attempt = request.worker.number if request.worker else RELAY
         self.put_down(request.step, attempt, run_out, raced, request.forgotten)
         if request.forgotten:
+            self.tell("receiver", FORGETS, request.step)
             if entry is not None:
                 entry.waiting.clear()
             return
@@ -255,7 +272,8 @@ class Receiver:
             else:
                 cause = "timeout" if attempt == before.attempt else "crash"
         deeds.append(Deed(self.env.now, attempt, cause, forgotten))
-        self.tell("receiver", f"performs the action AGAIN: {cause}" if cause else "performs the action", step)
+        who = f"worker {attempt}" if attempt != RELAY else "the relay"
+        self.tell("receiver", f"{AGAIN} for {who}: {cause}" if cause else f"{PERFORMS} for {who}", step)
 
     def has_performed(self, step: int, until: int) -> bool:
         """Whether the action was performed, as seen at an instant."""

@@ -6,6 +6,7 @@ from simpy.events import Timeout
 
 from sim.events.clock import Clock, Signal
 from sim.events.receiver import Key
+from sim.events.words import DIES, SENDS
 from sim.strategy import Relay as Settings
 from sim.ticks import NEVER
 
@@ -57,24 +58,26 @@ class Relay:
         """Serve entries until none is left."""
         while self.entries:
             self.rounds += 1
-            yield from self.wait(self.run.draw(self.settings.poll, "relay", "poll", self.rounds))
-            if not self.is_alive():
-                yield from self.begin_again()
-                continue
             self.tries += 1
-            told = yield self.send(self.entries[0])
-            if told == "ok":
-                yield from self.wait(self.run.draw(self.settings.mark, "relay", "mark", self.rounds))
+            yield from self.wait(self.run.draw(self.settings.poll, "relay", "poll", self.rounds))
+            told = ""
+            if self.is_alive():
+                told = yield self.send(self.entries[0])
+                if told == "ok":
+                    yield from self.wait(self.run.draw(self.settings.mark, "relay", "mark", self.rounds))
             if not self.is_alive():
-                self.run.tell("relay", "dies before the entry is marked", self.entries[0].step)
+                when = "before the entry is marked" if told else "before it looks"
+                self.run.tell("relay", f"{DIES} {when}", self.entries[0].step)
+                told = ""
                 yield from self.begin_again()
-            elif told == "ok" or self.tries >= self.run.scenario.limits.tries:
+            if told == "ok" or self.tries >= self.run.scenario.limits.tries:
                 self.entries.pop(0)
                 self.tries = 0
         self.busy = False
 
     def send(self, entry: Entry) -> Signal:
         """Send an entry; the signal comes with its answer, a time-out, or the relay's death."""
+        self.run.tell("relay", SENDS, entry.step)
         request, answer = self.run.send(entry.step, None, entry.key, entry.words, self.rounds - 1)
         self.run.time_out(request, answer)
         if self.dies < NEVER:

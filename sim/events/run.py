@@ -9,9 +9,10 @@ from sim.events.block import Block
 from sim.events.clock import Clock, Signal, Stroke
 from sim.events.crash import Crash
 from sim.events.outage import Weather
-from sim.events.receiver import Key, Receiver, Request
+from sim.events.receiver import Key, Receiver, Request, sender
 from sim.events.relay import Entry, Relay
 from sim.events.store import Store
+from sim.events.words import DURABLE, ENDS, STALLS, STARTS
 from sim.events.worker import Worker
 from sim.laws import Law
 from sim.outcomes import NOTHING, Attempt, Log
@@ -100,7 +101,7 @@ class Run:
         limit = self.scenario.limits.makespan
         if limit is not None:
             Stroke(self.env, to_tick(limit), self.give_up)
-        self.env.run()
+        self.play()
         self.write_down(self.store.record)
         self.crash.victim = None  # leaves no cycle behind: thousands of runs follow before any is collected
         log = self.log
@@ -115,14 +116,18 @@ class Run:
                 log.causes.append(deed.cause)
         log.blocked.extend((self.replication, step) for step in self.receiver.blocked)
 
+    def play(self) -> None:
+        """Let events happen until none is left."""
+        self.env.run()
+
     def start_worker(self) -> None:
         """The supervisor starts a worker, and listens to its heartbeats."""
         if self.scenario.strategy.memory_only:
             self.store.forget()
         self.write_down(self.store.record)
         self.attempts += 1
-        self.tell("worker", f"{self.attempts} starts", -1)
         self.worker = self.last = worker = Worker(self, self.attempts)
+        self.tell(worker.name, STARTS, -1)
         worker.process.callbacks.append(lambda _: self.hear_silence(worker))
         if self.watch is not None and self.watch.stalls is not None:
             self.watch_heartbeats(worker, 0)
@@ -151,10 +156,10 @@ class Run:
         """A worker has fallen silent: unless all is over, notice, wait for a new one, and start it."""
         now = self.env.now
         if worker.replaced is not None:
-            self.tell("worker", f"{worker.number}, which was replaced, ends: {worker.over}", -1)
+            self.tell(worker.name, ENDS[worker.over], -1)
             self.zombie += now - worker.replaced
             return
-        self.tell("worker", f"{worker.number} ends: {worker.over}", -1)
+        self.tell(worker.name, ENDS[worker.over], -1)
         self.worker = None
         self.finished = worker.over == "finished"
         self.given_up = worker.over in ("stuck", "fenced")
@@ -211,7 +216,7 @@ class Run:
         def stalls(_: Event) -> None:
             if worker is not self.worker:
                 return
-            self.tell("worker", f"{worker.number} stalls", -1)
+            self.tell(worker.name, STALLS, -1)
             assert self.watch is not None
             expires = worker.last_beat(begin) + to_tick(self.watch.lease or 0)
             if expires < end:
@@ -235,7 +240,7 @@ class Run:
         """Take a worker for dead, and have another started."""
         if worker is not self.worker or worker.over:
             return
-        self.tell("supervisor", f"takes worker {worker.number} for dead", -1)
+        self.tell("supervisor", f"takes {worker.name} for dead", -1)
         worker.replace()
         self.worker = None
         self.crash.end(fired=False)
@@ -254,7 +259,7 @@ class Run:
     def keep(self, worker: Worker, phase: Phase, base: int) -> bool:
         """◆durable, unless the worker has been replaced and is fenced."""
         if self.fences and worker.replaced is not None:
-            self.tell("store", f"refuses worker {worker.number}, which was replaced", phase.step)
+            self.tell("store", f"refuses {worker.name}, which was replaced", phase.step)
             return False
         # A step's row is there only once: who comes second changes nothing.
         if phase.holds != "progress" and phase.step not in self.store.rows:
@@ -262,7 +267,7 @@ class Run:
             self.act(worker, phase)
         self.store.keep(worker, phase, base)
         if self.listens:
-            self.tell("store", "holds a save: durable", phase.step)
+            self.tell("store", DURABLE, phase.step)
         return True
 
     def act(self, worker: Worker, phase: Phase) -> None:
@@ -287,7 +292,7 @@ class Run:
 
         def answers(what: str) -> None:
             if answer_lost:
-                self.tell("network", "loses an answer", step)
+                self.tell("network", f"loses the answer to {sender(worker)}", step)
             elif response:
                 Timeout(env, response).callbacks.append(lambda _: answer.give(what))
             else:
@@ -304,7 +309,7 @@ class Run:
             answer=answers,
         )
         if self.happens(settings.request_lost, *path, "request lost", n):
-            self.tell("network", "loses a request", step)
+            self.tell("network", f"loses the request of {sender(worker)}", step)
         else:
             self.receiver.take(request, self.draw(settings.request, *path, "request", again))
         return request, answer
@@ -346,8 +351,8 @@ class Run:
             load += self.block.program.steps_before(worker.resume) * self.downtime("replay")
         return load
 
-    def work_time(self, phase: Phase, duration: int) -> int:
-        """How long a phase takes with the outages of what does the work. Ticks."""
+    def work_time(self, phase: Phase, duration: int) -> tuple[int, bool]:
+        """How long a phase takes with the outages of what does the work, in ticks; whether it ends."""
         if self.provider is None or phase.name != "work":
-            return duration
-        return self.provider.finishes_after(self.env.now, duration)
+            return duration, True
+        return self.provider.finishes_after(self.env.now, duration, self.scenario.limits.tries)

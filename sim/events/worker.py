@@ -10,6 +10,7 @@ from simpy.events import Event, Timeout
 from sim.events.client import call
 from sim.events.receiver import Key, Request
 from sim.events.store import Queue
+from sim.events.words import SENDS, TORN
 from sim.outcomes import STOPPED
 from sim.program import CALL, Phase
 from sim.strategy import Lane
@@ -26,8 +27,8 @@ class Worker:
 
     Attributes
     ----------
-    number : int
-        Of the attempt, from 1; what it is fenced by.
+    number, name : int, str
+        Of the attempt, from 1; what it is fenced by. What it is called.
     run_id : int
         The run's part of its keys.
     words : dict of int to int
@@ -52,6 +53,7 @@ class Worker:
         self.run = run
         self.env = run.env
         self.number = number
+        self.name = f"worker {number}"
         store = run.store
         self.resume = store.record
         self.run_id = store.run_id if store.record or run.scenario.strategy.run_id == "given" else number
@@ -106,7 +108,7 @@ class Worker:
             self.run.store.forget()
         store = self.run.scenario.store
         if torn and store.slots == 1 and self.run.happens(store.torn, "torn", self.number):
-            self.run.tell("store", "holds a torn record", -1)
+            self.run.tell("store", TORN, -1)
             self.run.store.forget()
 
     # ---------------------------------------------------------------- its work
@@ -123,6 +125,7 @@ class Worker:
         left = crash.begin(self)
         step = -1
         number = -1
+        ends = True
         try:
             if self.number > 1:
                 load = self.stretch(run.load_time(self))
@@ -132,7 +135,7 @@ class Worker:
                 if self.begin is None:
                     run.down += load
                 if self.resume == 0 and run.scenario.strategy.if_nothing == "stuck":
-                    tell("worker", "finds nothing usable", -1)
+                    tell(self.name, "finds nothing usable", -1)
                     self.over = "stuck"
             now = env.now
             if self.begin is None:
@@ -167,7 +170,7 @@ class Worker:
                     if self.over:
                         break
                 elif stretches:
-                    duration = run.work_time(phase, duration)
+                    duration, ends = run.work_time(phase, duration)
                 if duration:
                     if stretches:
                         duration = self.stretch(duration)
@@ -178,11 +181,15 @@ class Worker:
                         left = crash.expose(self, left, duration, number + 1)
                     yield Timeout(env, duration)
                     now += duration
+                if not ends:
+                    tell("worker", "gives the work up", phase.step)
+                    self.over = "stuck"
+                    break
                 walked(number)
                 ended(now)
                 if phase.done:
                     if listens:
-                        tell("worker", "is done with the step", phase.step)
+                        tell(self.name, "is done with the step", phase.step)
                     if self.replaced is not None:
                         run.log.done_late.append((run.replication, phase.step))
                 if phase.saves:
@@ -223,7 +230,7 @@ class Worker:
         run, env = self.run, self.env
         match phase.name:
             case "request":
-                run.tell("worker", "sends the request", phase.step)
+                run.tell(self.name, SENDS, phase.step)
                 request = Request(
                     phase.step, self.key(phase.step, run.begun[phase.id]), self.words_of(phase), self
                 )
@@ -239,7 +246,7 @@ class Worker:
                     run.begun[phase.id] -= 1  # passed by, not begun
                     return 0
                 if phase.name == "park":
-                    run.tell("worker", "waits for a person", phase.step)
+                    run.tell(self.name, "waits for a person", phase.step)
                     self.over = "stuck"
                     return 0
                 self.asks = True
@@ -301,7 +308,8 @@ class Worker:
         n = 0 if run.scenario.frozen else run.begun[phase.id] - 1
         lag = run.draw(run.scenario.receiver.lag, *phase.key, "lag", n)
         found = run.receiver.has_performed(phase.step, self.env.now - lag)
-        run.tell("worker", "hears that it was performed" if found else "hears that it was not", phase.step)
+        heard = "hears that it was performed" if found else "hears that it was not performed"
+        run.tell(self.name, heard, phase.step)
         return found
 
     # ---------------------------------------------------------------- stalls

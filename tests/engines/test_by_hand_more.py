@@ -399,6 +399,15 @@ CLAIMS = {
         duplicates_expired_key=1,
         spacing_s=32.25,
     ),
+    "a claim that has expired and fails": case(
+        "claimed at 33.75, to fail at 73.75; time-out at 36.75, sent again at 39.75, claimed anew at 41.75, 8 s later; "
+        "time-out at 44.75: given up, before the first fails and leaves the second's claim alone",
+        44.75,
+        strategy=KEYED,
+        changes=receiver(**SLOW, fails=1.0, keys={"claim_expires": 8})
+        | tries({"tries": 2, "first": 3}, timeout=5),
+        stuck=True,
+    ),
     "a key that is inserted only with the action": case(
         "at 66 it is not there: performed at 106 too",
         141.5,
@@ -798,12 +807,31 @@ RELAYS = {
         strategy=relay(32),
         told={"receiver performs the action": [36]},
     ),
+    "a relay that never lives until it looks": case(
+        "dies at 31.5, is there at 32.5, dies 0.5 s later, and so on: gives up, and nothing is performed",
+        62.25,
+        strategy=OUTBOX | {"relay": {"poll": 1, "life": 0.5, "restart": 1}},
+        changes={"limits": {"tries": 3}},
+        told={"receiver performs the action": []},
+        lost_actions=1,
+    ),
 }
 
 LONG = {"up": 1000, "down": 7}
 OUTAGES = {
     "the provider goes in A's work": case(
         "cut at 5, begun anew at 20", 89.25, changes={"provider": LONG}, outage=(5, 20)
+    ),
+    "the provider goes in A's work, for the last time": case(
+        "cut at 5, and given up then",
+        5,
+        changes={"provider": LONG, "limits": {"tries": 1}},
+        outage=(5, 20),
+        lost_work_s=5,
+        stuck=True,
+    ),
+    "the provider is not there at first, and that is no try": case(
+        "A's work begins at 7", 76.25, changes={"provider": LONG, "limits": {"tries": 1}}, outage=(0, 7)
     ),
     "the provider goes as A's work ends": case(
         "A is done; B's work, due at 10.75, begins at 20", 78.5, changes={"provider": LONG}, outage=(10, 20)

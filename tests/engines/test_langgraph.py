@@ -13,6 +13,7 @@ from engine_scenarios import simulate_on_both
 
 from sim import Scenario
 from sim.events import Block, Run
+from sim.events.words import DIES
 from sim.outcomes import Log
 from sim.program import unfold
 from sim.streams import Streams
@@ -102,7 +103,7 @@ def performed(scenario: Scenario) -> tuple[str, bool]:
     def listen(_tick: int, actor: str, what: str, step: int) -> None:
         if what.startswith("performs"):
             told.append("abcd"[step])
-        elif actor == "worker" and what.endswith("ends: crashed"):
+        elif actor.startswith("worker") and what == DIES:
             told.append("|")
 
     Run(Block(program, draws, scenario.crash.plan(draws, None)), 0, log, listen).simulate()
