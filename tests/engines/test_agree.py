@@ -68,6 +68,10 @@ TABLE += [("at most once", "whole seconds, given up", 0)]
 # A query of the same step a second time, of a frozen lag.
 TABLE += [("intent query", "frozen", 9)]
 TABLE += [("query first", surroundings, 1) for surroundings in ("often", "wall", "whole seconds")]
+# Whether work done again gives the action other arguments is drawn by the time it is done.
+PROTECTIONS["known by arguments"] = {"protocol": "checkpoint", "key": "arguments"}
+SURROUNDINGS["reworded"] = {"crash": OFTEN, "workload": WHOLE_SECONDS["workload"] | {"rewords": 0.5}}
+TABLE += [("known by arguments", "reworded", 1)]
 
 
 @pytest.mark.parametrize(("strategy", "surroundings", "number"), TABLE)
