@@ -168,8 +168,8 @@ ZOMBIES = {
         zombie_s=38.5,
     ),
     "a transaction that comes through late": case(
-        "stalls at 61.7 in the write, taken for dead at 66, there at 68.5, loaded at 70; the write is durable "
-        "at 72, and performs; the other, whose write is durable at 90.5, finds its row there",
+        "stalls at 61.7 in the write, taken for dead at 66, there at 68.5, loaded at 70; the write is "
+        "durable at 72, and performs; the other, whose write is durable at 90.5, finds its row there",
         90.75,
         strategy={"protocol": "transaction"},
         changes=watched(61.7, 10),
