@@ -106,8 +106,8 @@ def needed(plan: Plan, most: int, seed: int, jobs: int) -> list[int]:
     plan : Plan
         The experiment.
     most, seed, jobs : int
-        Runs that a cell may have, and has where the experiment asks for no precision; seed of the study;
-        processes at work.
+        Runs that a cell may have, and has where the experiment asks for no precision or they are few; seed of
+        the study; processes at work.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def needed(plan: Plan, most: int, seed: int, jobs: int) -> list[int]:
         By cell.
     """
     experiment = plan.experiment
-    if experiment.precision is None:
+    if experiment.precision is None or most <= 2 * PILOT_RUNS:  # a pilot would spare nothing
         return [most] * len(plan.cells)
     tasks = (task for cell in plan.cells for task in _tasks(plan, cell, seed, [(PILOT, PILOT_RUNS)]))
     pilots = [
