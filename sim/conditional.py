@@ -144,6 +144,9 @@ def verdicts(timetable: Timetable, pieces: Pieces) -> dict[str, NDArray[np.int64
     scenario = timetable.program.scenario
     if scenario.strategy.memory_only:
         record = np.zeros_like(record)
+    if scenario.store.slots == 1:
+        torn = timetable.draws.uniforms("torn", 1) < scenario.store.torn
+        record = np.where(tables.writes[at] & torn, 0, record)
     requests = np.zeros((len(timetable.path.passed) + 1, timetable.taken.shape[1]), np.int64)
     requests[1 + np.array(tables.requests, np.intp)] = timetable.taken[tables.requests]
     np.cumsum(requests, axis=0, out=requests)
@@ -176,10 +179,9 @@ def knows_one_crash(timetable: Timetable) -> bool:
     """Whether the verdict is what one crash does, and not only what it does as a rule."""
     scenario = timetable.program.scenario
     strategy, keys = scenario.strategy, scenario.receiver.keys
-    forgets = strategy.key in LASTING and (
-        keys.ttl is not None or strategy.key == "arguments" or strategy.run_id == "made"
+    return strategy.key not in LASTING or (
+        keys.ttl is None and strategy.key != "arguments" and strategy.run_id == "given"
     )
-    return not forgets and scenario.store.slots == 2
 
 
 def columns(timetable: Timetable) -> Columns | None:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from math import log
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, PlainValidator
 
 from sim.laws import AnyLaw, Constant
-from sim.validation import Count, Model, NonNegative, Positive, Probability, problems
+from sim.validation import Model, NonNegative, Positive, Probability, problem, problems
 
 ZERO = Constant(value=0.0)
 
@@ -46,10 +46,19 @@ class Waits(Model):
         return float(min(self.first * self.factor ** min(number - 1, steps + 1), self.most))
 
 
+def parse_tries(value: Any) -> Any:
+    """Accept a number of tries, or for ever."""
+    if value != "forever" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise problem(f'must be a whole number from 1 on, or "forever", not {value!r}.')
+    return value
+
+
 class Retries(Waits):
     """One layer that tries a failed call again: an HTTP library, an SDK, a tool, an engine."""
 
-    tries: Count | Literal["forever"] = Field(default=3, description="how often it tries in all")
+    tries: Annotated[int | Literal["forever"], PlainValidator(parse_tries)] = Field(
+        default=3, description="how often it tries in all"
+    )
 
 
 class Client(Model):

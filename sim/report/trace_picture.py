@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from sim.events.words import DIES, DURABLE, ENDS, PERFORMS, SENDS
-from sim.report.look import mixed, style
+from sim.report.look import LETTER_INCHES, mixed, style
 from sim.study.files import replacing
 from sim.trace import Event, Trace, named_in, number_of, seconds
 
@@ -18,7 +18,10 @@ CREATOR = "savegap prove"
 
 NOTE = "A row is an event, so time is not to scale. Pale: a worker after another has taken its place."
 
-LANE_INCHES, TEXT_INCHES, TIME_INCHES, ROW_INCHES = 0.95, 3.9, 0.9, 0.235
+LANE_INCHES, TIME_INCHES, ROW_INCHES = 0.95, 0.9, 0.235
+HOLDS = ("will carry the request", "will handle the request")
+"""How a fault is told that holds a request back."""
+
 PLAIN = "#444444"
 PALETTE = sns.color_palette("colorblind")
 WORKER, SAVED, SENT, HARM = PALETTE[0], PALETTE[2], PALETTE[4], (0.80, 0.05, 0.10)
@@ -39,18 +42,20 @@ def draw(trace: Trace, title: str, target: Path) -> None:
     beside = [actor for actor in ("store", "receiver", "relay") if actor in trace.actors]
     lanes = {actor: place for place, actor in enumerate([*trace.workers, *beside])}
     rows = len(trace.events)
-    width = TIME_INCHES + LANE_INCHES * len(lanes) + TEXT_INCHES
+    texts = LETTER_INCHES * max(len(_says(event)) for event in trace.events)
+    width = TIME_INCHES + LANE_INCHES * len(lanes) + texts
     with mpl.rc_context(style(CREATOR)):
         canvas = Canvas(figsize=(width, ROW_INCHES * (rows + 4)))
-        left, right = TIME_INCHES / width, 1 - TEXT_INCHES / width
+        left, right = TIME_INCHES / width, 1 - texts / width
         axes = canvas.add_axes(
             (left, 0.35 / canvas.get_figheight(), right - left, 1 - 1 / canvas.get_figheight())
         )
         axes.set_xlim(-0.5, len(lanes) - 0.5)
         axes.set_ylim(rows - 0.3, -0.9)
         _lanes(axes, trace, lanes)
-        for row, event in enumerate(trace.events):
-            _mark(axes, trace, lanes, row, event)
+        arrows = _arrows(trace)
+        for row in range(rows):
+            _mark(axes, trace, lanes, row, arrows.get(row))
         axes.set_xticks(list(lanes.values()), list(lanes))
         axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0)
         axes.set_yticks(range(rows), [_time(trace, row) for row in range(rows)])
@@ -91,8 +96,9 @@ def _lanes(axes: Axes, trace: Trace, lanes: dict[str, int]) -> None:
             axes.plot([place, place], [replaced, end], color=pale, linewidth=7, **alive)
 
 
-def _mark(axes: Axes, trace: Trace, lanes: dict[str, int], row: int, event: Event) -> None:
+def _mark(axes: Axes, trace: Trace, lanes: dict[str, int], row: int, sent: int | None) -> None:
     """Draw an event on its lane, and say beside all lanes what it is."""
+    event = trace.events[row]
     colour = HARM if event.again else FAULT if event.fault else PLAIN
     actor = event.actor if event.actor in lanes else named_in(event.what)
     place = lanes.get(actor)
@@ -109,35 +115,50 @@ def _mark(axes: Axes, trace: Trace, lanes: dict[str, int], row: int, event: Even
             axes.plot(place, row, marker="D", markersize=7, color=SAVED, **look)
         elif not event.what.startswith(DIES):
             axes.plot(place, row, marker="o", markersize=5, color=PLAIN, **look)
-    sender = named_in(event.what) if event.actor == "receiver" else ""
-    if sender in lanes and not event.fault:
-        begin = _sent(trace, row, sender, event.step)
-        if begin is not None:
-            axes.annotate(
-                "",
-                (lanes["receiver"], row),
-                (lanes[sender], begin),
-                arrowprops={
-                    "arrowstyle": "-|>",
-                    "color": HARM if event.again else SENT,
-                    "linewidth": 1.6 if event.again else 1.1,
-                    "shrinkA": 4,
-                    "shrinkB": 7,
-                },
-                zorder=4,
-            )
-    step = f" (step {event.step + 1})" if event.step >= 0 else ""
+    if sent is not None:
+        axes.annotate(
+            "",
+            (lanes["receiver"], row),
+            (lanes[trace.events[sent].actor], sent),
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": HARM if event.again else SENT,
+                "linewidth": 1.6 if event.again else 1.1,
+                "shrinkA": 4,
+                "shrinkB": 7,
+            },
+            zorder=4,
+        )
     weight = "bold" if event.again or event.fault else "normal"
-    text = f"{event.actor} {event.what}{step}"
+    text = _says(event)
     axes.text(
         len(lanes) - 0.4, row, text, va="center", fontsize=8.5, color=colour, weight=weight, clip_on=False
     )
 
 
-def _sent(trace: Trace, row: int, sender: str, step: int) -> int | None:
-    """Find the row of the request that an event of the receiver is about: its sender's last one before."""
-    for before in range(row - 1, -1, -1):
-        event = trace.events[before]
-        if (event.actor, event.what, event.step) == (sender, SENDS, step):
-            return before
-    return None
+def _says(event: Event) -> str:
+    step = f" (step {event.step + 1})" if event.step >= 0 else ""
+    return f"{event.actor} {event.what}{step}"
+
+
+def _arrows(trace: Trace) -> dict[int, int]:
+    """Find for each event of the receiver the request that it is about: by rows.
+
+    Requests of one sender come in the order in which they were sent, but those that a fault holds back.
+    """
+    waiting: dict[tuple[str, int], list[int]] = {}
+    held: dict[tuple[str, int], list[int]] = {}
+    found = {}
+    for row, event in enumerate(trace.events):
+        sender = event.actor if event.what == SENDS else named_in(event.what)
+        sends = waiting.setdefault((sender, event.step), [])
+        late = held.setdefault((sender, event.step), [])
+        if event.what == SENDS:
+            sends.append(row)
+        elif event.what.startswith("loses the request") and sends:
+            sends.pop()
+        elif event.what.startswith(HOLDS) and sends:
+            late.append(sends.pop())
+        elif event.actor == "receiver" and (sends or late):
+            found[row] = (sends or late).pop(0)
+    return found

@@ -379,64 +379,6 @@ def _named(experiment: Experiment, project: Path, shown: str) -> tuple[Tables, d
     found: list[Problem] = []
     scenario, systems = {}, {}
     try:
-        scenario, systems = _named(experiment, project, shown)
-    swept = list(dict.fromkeys(key for _, axes in experiment.axes() for key in axes))
-    base = {key: label(_get(experiment.scenario, key) or _get(scenario, key)) for key in swept}
-    found: dict[Problem, None] = {}
-    cells: dict[tuple[Factor, ...], Cell] = {}
-    sweeps: dict[Key, Sweep] = {}
-    for place, values in _points(experiment):
-        factors = base | {key: label(value) for key, value in values.items()}
-        identity = tuple(factors.values())
-        sweeps.setdefault(place, (list(values), []))[1].append(factors)
-        if identity in cells:
-            continue
-        names = {key: value for key, value in values.items() if key in PRESETS}
-        named = with_presets(names, project, shown)
-        problems: list[Problem] = []
-        scenarios = {}
-        for name, strategy in experiment.strategies.items():
-            here = deepcopy(scenario)
-            if name in systems:
-                own = {key: value for key, value in strategy.items() if key != "system"}
-                here = _keep(scenario, swept, scenario_with(here, deepcopy(systems[name]), own))
-            else:
-                here["strategy"] = strategy
-            here |= deepcopy(named)
-            problems += [
-                Problem(shown, dotted((*place, key)), wrong)
-                for key, value in values.items()
-                if key not in PRESETS and (wrong := _set(here, key, value))
-            ]
-            try:
-                scenarios[name] = Scenario.model_validate(here)
-                choose(experiment.engine, unfold(scenarios[name]))
-            except ValidationError as error:
-                for e in error.errors():
-                    key, before = _origin(e["loc"], name, place, values, strategy, systems.get(name))
-                    problems.append(Problem(shown, key, f"{before}{e['msg']}"))
-            except ValueError as error:
-                problems.append(Problem(shown, "engine", f"{name}: {error}"))
-        found.update(dict.fromkeys(problems))
-        cells[identity] = Cell(factors, scenarios)
-    if found:
-        raise InputError(list(found))
-    return list(cells.values()), base, list(sweeps.values())
-
-
-def _named(
-    experiment: Experiment, project: Path, shown: str
-) -> tuple[Tables, dict[str, Tables]]:
-    """Read what the scenario and the strategies name, or raise all mistakes found in it.
-
-    Returns
-    -------
-    tuple
-        The scenario, and the systems by the names of their strategies.
-    """
-    found: list[Problem] = []
-    scenario, systems = {}, {}
-    try:
         scenario = with_presets(experiment.scenario, project, shown)
     except InputError as error:
         found += error.problems

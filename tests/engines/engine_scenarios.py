@@ -117,6 +117,84 @@ def random_parts(
     }
 
 
+PROTECTED = [
+    *("restart", "checkpoint", "save_first", "at_most_once", "async", "buffered", "on_exit", "two_part"),
+    *("two_part_async", "intent_redo", "intent_query", "intent_park", "transaction", "outbox", "memory"),
+]
+
+
+LIFE = {"law": "exponential", "mean": 8.0}
+
+
+def random_troubles(number: int) -> Scenario:
+    """Give a scenario with about all that can go wrong, crashes or not: for the events engine."""
+    rng = np.random.default_rng((number, 1))
+
+    def pick(*values: Any) -> Any:
+        return values[rng.integers(len(values))]
+
+    def law(low: int = 0) -> Any:
+        mean = float(pick(0.5, 1.0, 3.0))
+        return pick(
+            int(rng.integers(low, 4)), {"law": "exponential", "mean": mean}, {"law": "uniform", "high": mean}
+        )
+
+    def maybe(chance: float, **parts: Any) -> dict[str, Any]:
+        return parts if rng.random() < chance else {}
+
+    steps = [
+        {"name": str(n), "work": law(), "action": {"probability": pick(1.0, 0.5)}}
+        for n in range(pick(1, 2, 4))
+    ]
+    strategy: dict[str, Any] = {"protocol": PROTECTED[number % len(PROTECTED)]}
+    if strategy["protocol"] != "transaction" and rng.random() < 0.6:
+        strategy |= {"key": pick("per_attempt", "arguments", "run_step"), "run_id": pick("given", "made")}
+    if strategy["protocol"] == "async":
+        strategy["lanes"] = {
+            "background": {"bound": pick(2, 3), "batch": pick(1, 2)} | maybe(0.5, linger=1.5)
+        }
+    if strategy["protocol"] == "outbox":
+        strategy["relay"] = {"poll": law(), "mark": law(), "life": LIFE, "restart": law()}
+    keys = {
+        "remembers": pick("success", "all"),
+        "mismatch": pick("ignore", "error"),
+        "claim": pick("atomic", "check_then_insert"),
+        "concurrent": pick("wait", "in_progress"),
+    }
+    receiver = {part: law() for part in ("prepare", "request", "handling", "response", "query", "lag")}
+    watch = {"lease": pick(2, 5), "renew": 1} | maybe(0.8, stalls={"every": law(1), "lasts": law(1)})
+    watch |= maybe(0.3, step_timeout=pick(3, 9)) | {"cancels": pick(False, False, True)}
+    return Scenario.model_validate(
+        {
+            "workload": {"steps": steps, "rewords": pick(0.0, 0.5)},
+            "strategy": strategy,
+            "store": {"write": law(), "ack": law()},
+            "receiver": receiver
+            | {
+                "keys": keys
+                | maybe(0.4, ttl=pick(2, 8))
+                | maybe(0.4, claim_expires=pick(2, 8))
+                | maybe(0.3, forgets=0.4)
+            }
+            | {"on_disconnect": pick("continues", "cancels")}
+            | maybe(0.3, request_lost=0.3)
+            | maybe(0.3, answer_lost=0.3)
+            | maybe(0.3, fails=0.3)
+            | maybe(0.3, outages={"up": law(1), "down": law(1)}, during_outage=pick("error", "silence")),
+            "client": {
+                "timeout": pick(2, 8),
+                "retries": [{"tries": pick(2, "forever"), "first": pick(0, 1)}],
+            },
+            "downtime": {"restart": law(), "load": law()},
+            "supervision": watch | {"fencing": pick("none", "record", "effect")},
+            "crash": pick("none", {"process": "renewal", "law": LIFE}),
+            "limits": {"attempts": pick(2, 5), "tries": 9} | maybe(0.3, makespan=pick(9, 30)),
+            "frozen": pick(False, True),
+        }
+        | maybe(0.3, provider={"up": law(1), "down": law(1)})
+    )
+
+
 def build(strategy: dict[str, Any], parts: dict[str, Any], **changes: Any) -> Scenario:
     return Scenario.model_validate({"strategy": strategy} | parts | changes)
 

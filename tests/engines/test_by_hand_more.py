@@ -168,8 +168,8 @@ ZOMBIES = {
         zombie_s=38.5,
     ),
     "a transaction that comes through late": case(
-        "stalls at 61.7 in the write, taken for dead at 66, there at 68.5, loaded at 70; the write is durable "
-        "at 72, and performs; the other, whose write is durable at 90.5, finds its row there",
+        "stalls at 61.7 in the write, taken for dead at 66, there at 68.5, loaded at 70; the write is "
+        "durable at 72, and performs; the other, whose write is durable at 90.5, finds its row there",
         90.75,
         strategy={"protocol": "transaction"},
         changes=watched(61.7, 10),
@@ -399,8 +399,8 @@ CLAIMS = {
         spacing_s=32.25,
     ),
     "a claim that has expired and fails": case(
-        "claimed at 33.75, to fail at 73.75; time-out at 36.75, sent again at 39.75, claimed anew at 41.75, 8 s later; "
-        "time-out at 44.75: given up, before the first fails and leaves the second's claim alone",
+        "claimed at 33.75, to fail at 73.75; time-out at 36.75; sent again at 39.75, claimed anew at 41.75, "
+        "8 s later; time-out at 44.75, given up; the first fails, and leaves the other's claim alone",
         44.75,
         strategy=KEYED,
         changes=receiver(**SLOW, fails=1.0, keys={"claim_expires": 8})

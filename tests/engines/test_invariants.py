@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from by_hand import SURROUNDINGS, scenario, tick
-from engine_scenarios import LANE, STRATEGIES, build, random_parts, save, simulate_on_both
+from engine_scenarios import LANE, STRATEGIES, build, random_parts, random_troubles, save, simulate_on_both
 
 from sim import Scenario
 from sim.events import Block, Run, marks, simulate_block
-from sim.outcomes import Log
+from sim.outcomes import CAUSES, Log
 from sim.program import unfold
 from sim.schedule import crash_free
 from sim.streams import BLOCK, Streams
@@ -328,6 +328,52 @@ def test_a_run_in_which_chance_decides_acts_as_one_in_which_it_is_certain(name: 
     same(found[acts], frame(sure)[acts])
     # Without any action there is no gap to be defined.
     same(found[~acts], frame(never)[~acts], [c for c in found.columns if c not in GAPS])
+
+
+# ---------------------------------------------------------------------------------------------- all troubles
+
+SOME = range(60)
+MANY = range(60, 400)
+
+
+def ledger_balances(number: int) -> pd.DataFrame:
+    """Simulate a random scenario, whose accounts the engine balances; check what it counts of actions."""
+    program = unfold(random_troubles(number))
+    draws = Streams(SEED, number, RUNS)
+    frame = pd.DataFrame(simulate_block(program, draws).columns)
+    where = f"scenario {number}"
+    by_cause = frame[[f"duplicates_{cause}" for cause in CAUSES]].sum(axis=1)
+    assert (by_cause == frame["duplicate_actions"]).all(), where
+    assert (frame["spacing_s"].notna() == (frame["duplicate_actions"] > 0)).all(), where
+    assert not (frame.filter(regex="_s$") < 0).any().any(), where
+    assert (frame["finished"] != frame["stuck"]).all(), where
+    block = Block(program, draws, program.scenario.crash.plan(draws, marks(program, draws)))
+    for replication, row in enumerate(frame.itertuples()):
+        log = Log()
+        Run(block, replication, log).simulate()
+        if row.finished:
+            expected = row.actions + row.duplicate_actions - row.lost_actions
+            assert len(log.performed) == expected, f"{where}, replication {replication}"
+    return frame
+
+
+def test_what_is_performed_balances_whatever_goes_wrong() -> None:
+    frame = pd.concat([ledger_balances(number) for number in SOME])
+    # Else it would hold of nothing.
+    for column in (
+        *(f"duplicates_{cause}" for cause in CAUSES),
+        "zombie_s",
+        "stuck",
+        "lost_actions",
+        "finished",
+    ):
+        assert frame[column].any(), column
+
+
+@pytest.mark.slow
+def test_what_is_performed_balances_in_many_scenarios() -> None:
+    for number in MANY:
+        ledger_balances(number)
 
 
 # --------------------------------------------------------------------------------- a strategy, said twice

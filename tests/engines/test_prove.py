@@ -312,3 +312,13 @@ def test_a_run_that_does_damage_without_a_fault_is_not_searched() -> None:
     verdict = prove(client=hasty)
     assert verdict.placements == [1]
     assert set(verdict.found.values()) == {()}
+
+
+def test_a_picture_knows_which_request_is_performed_though_another_overtakes_it() -> None:
+    from sim.report.trace_picture import _arrows
+
+    verdict = prove(strategy=KEYED, faults=1, client=CLIENT, receiver=receiver(claim="check_then_insert"))
+    told = trace(verdict.scenario, verdict.found["duplicate"])
+    sent = [row for row, event in enumerate(told.events) if event.what == "sends the request"]
+    performed = [row for row, event in enumerate(told.events) if "performs" in event.what]
+    assert _arrows(told) == {performed[0]: sent[1], performed[1]: sent[0]}

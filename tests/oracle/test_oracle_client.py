@@ -1,10 +1,10 @@
 """Duplicates without a crash: a time-out does not tell whether the action was performed.
 
 Of a try, b is the chance that its request is lost, and a that it is not, but that no answer comes by the
-time-out. A call is an execution, however it ends. With one retry it is performed twice with chance a (1
-- b); with unlimited ones a / (1 - a - b) times too often. That takes that tries are independent of each
-other: each draws its loss and its answer anew, none is remembered, and the receiver performs whatever
-arrives, be it after the time-out. Crashes have no part in it.
+time-out. A call is an execution, however it ends. With one retry it is performed twice with chance a (1 - b);
+with unlimited ones a / (1 - a - b) times too often. That takes that tries are independent of each other: each
+draws its loss and its answer anew, none is remembered, and the receiver performs whatever arrives, be it
+after the time-out. Crashes have no part in it.
 """
 
 from math import exp

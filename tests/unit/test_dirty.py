@@ -581,6 +581,162 @@ def test_exposure_of_an_unknown_phase() -> None:
     only_mistake(("crash", "exposure", "wrte"), 'did you mean "write"?', crash=crash)
 
 
+# ------------------------------------------------------------------------------- what does not go together
+
+CHECKPOINT = {"protocol": "checkpoint"}
+LANE = {"verb": "save", "lane": "a"}
+ASYNC = {"protocol": "async"}
+EFFECT = {"verb": "save", "holds": "effect"}
+ENTRY = {"verb": "save", "holds": "entry"}
+WAITED_FOR = "a save that holds the effect or an entry is waited for, complete, and resumes next."
+FOR_EVER = "is waited for for ever; set a time-out."
+TRIES = 'must be a whole number from 1 on, or "forever", not '
+NO_LEASE = "means nothing without a lease."
+OUTAGES = {"up": 100, "down": 10}
+STALLS = {"every": 100, "lasts": 10}
+TOGETHER: list[tuple[dict[str, Any], Place, str]] = [
+    (
+        {"workload": {"steps": [READ]}, "strategy": CHECKPOINT | {"key": "run_step"}},
+        ("strategy", "key"),
+        "no step of the workload acts, so nothing carries a key.",
+    ),
+    (
+        {"strategy": {"protocol": "transaction", "key": "run_step"}},
+        ("strategy", "key"),
+        "an action in a transaction goes to no receiver that could know a key.",
+    ),
+    ({"strategy": CHECKPOINT | {"run_id": "made"}}, ("strategy", "run_id"), "without keys it makes no"),
+    ({"receiver": {"keys": {"ttl": 0}}}, ("receiver", "keys", "ttl"), "must be greater than 0, not 0."),
+    ({"receiver": {"keys": {"ttl": -1}}}, ("receiver", "keys", "ttl"), "must be greater than 0, not -1."),
+    ({"receiver": {"keys": {"claim_expires": 0}}}, ("receiver", "keys", "claim_expires"), "greater than 0"),
+    (
+        {"receiver": {"keys": {"forgets": 1.5}}, "client": {"timeout": 9}},
+        ("receiver", "keys", "forgets"),
+        "less than or equal to 1",
+    ),
+    (
+        {"strategy": CHECKPOINT | {"relay": {}}},
+        ("strategy", "relay"),
+        'a relay performs entries of an outbox, and no save holds = "entry".',
+    ),
+    (
+        {"strategy": verbs("work", ENTRY)},
+        ("strategy", "relay"),
+        "an outbox needs a relay that performs its entries; say relay = {}.",
+    ),
+    (
+        {"strategy": {"protocol": "intent_query"}, "receiver": {"can_be_asked": False}},
+        ("strategy", "action"),
+        "a query needs a receiver that can be asked.",
+    ),
+    ({"receiver": {"request_lost": 0.1}}, ("client", "timeout"), f"(request_lost) {FOR_EVER}"),
+    ({"receiver": {"answer_lost": 0.1}}, ("client", "timeout"), f"(answer_lost) {FOR_EVER}"),
+    ({"receiver": {"keys": {"forgets": 0.1}}}, ("client", "timeout"), f"(keys.forgets) {FOR_EVER}"),
+    (
+        {"receiver": {"outages": OUTAGES, "during_outage": "silence"}},
+        ("client", "timeout"),
+        f"(outages) {FOR_EVER}",
+    ),
+    ({"provider": OUTAGES | {"up": 0}}, ("provider", "up"), "needs a finite mean above 0."),
+    (
+        {"provider": OUTAGES | {"down": {"law": "lomax", "c": 0.5}}},
+        ("provider", "down"),
+        "needs a finite mean above 0.",
+    ),
+    (
+        {"supervision": {"lease": 60}, "downtime": {"detection": 5}},
+        ("downtime", "detection"),
+        "with a lease a death is noticed when the lease runs out; leave this out.",
+    ),
+    (
+        {"supervision": {}},
+        ("supervision",),
+        "say lease or step_timeout: nothing else takes a worker for dead.",
+    ),
+    (
+        {"supervision": {"lease": 60, "renew": 60}},
+        ("supervision", "renew"),
+        "must be shorter than the lease.",
+    ),
+    ({"supervision": {"step_timeout": 60, "stalls": STALLS}}, ("supervision", "stalls"), NO_LEASE),
+    ({"supervision": {"step_timeout": 60, "renew": 5}}, ("supervision", "renew"), NO_LEASE),
+    (
+        {"strategy": ASYNC | {"lanes": {"background": {"bound": 2, "batch": 3}}}},
+        ("strategy", "lanes", "background", "batch"),
+        "must be at most the bound (2).",
+    ),
+    (
+        {"strategy": ASYNC | {"lanes": {"backgruond": {"bound": 2}}}},
+        ("strategy", "lanes", "backgruond"),
+        "no save is put in the lane 'backgruond'.",
+    ),
+    (
+        {"strategy": CHECKPOINT | {"begin": ["save"]}},
+        ("strategy", "begin", 0, "resume"),
+        "before the first step a save resumes here.",
+    ),
+    ({"strategy": verbs("work", EFFECT | {"lane": "a"})}, ("strategy", "action", 1, "holds"), WAITED_FOR),
+    ({"strategy": verbs("work", EFFECT | {"delta": True})}, ("strategy", "action", 1, "holds"), WAITED_FOR),
+    (
+        {"strategy": verbs("work", EFFECT | {"resume": "here"})},
+        ("strategy", "action", 1, "holds"),
+        WAITED_FOR,
+    ),
+    ({"strategy": verbs("work", EFFECT, "call")}, ("strategy", "action"), ONE_CALL),
+    ({"strategy": verbs("work", "call", plain=["work", EFFECT])}, ("strategy", "plain"), ONE_CALL),
+    (
+        {"strategy": {"protocol": "transaction", "memory_only": True}},
+        ("strategy", "memory_only"),
+        "what holds an effect or an entry outlives the worker; it cannot be in memory only.",
+    ),
+    ({"strategy": CHECKPOINT | {"every": 2, "after_groups": True}}, ("strategy",), SEVERAL),
+    (
+        {"strategy": verbs("park", "work", "call")},
+        ("strategy", "action", 0),
+        "a park stands right before the",
+    ),
+    (
+        {"strategy": verbs("work", save(resume="park"), "call")},
+        ("strategy", "action", 1, "resume"),
+        "resumes at a park that does not follow.",
+    ),
+    ({"client": {"timeout": 0}}, ("client", "timeout"), "must be greater than 0, not 0."),
+    *(
+        ({"client": {"retries": [{"tries": tries}]}}, ("client", "retries", 0, "tries"), f"{TRIES}{tries!r}.")
+        for tries in (0, 2.5, True, "always", None)
+    ),
+    (
+        {"client": {"retries": [{"factor": 0.5}]}},
+        ("client", "retries", 0, "factor"),
+        "or equal to 1, not 0.5.",
+    ),
+    ({"store": {"slots": 3}}, ("store", "slots"), "must be 1 or 2, not 3."),
+    ({"store": {"growth": -1}}, ("store", "growth"), "must be greater than or equal to 0, not -1."),
+]
+
+
+@pytest.mark.parametrize(("given", "place", "part"), TOGETHER, ids=brief)
+def test_what_means_nothing_together_is_refused_with_the_reason(
+    given: dict[str, Any], place: Place, part: str
+) -> None:
+    only_mistake(place, part, **given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"receiver": {"request_lost": 0.1}, "client": {"timeout": 9}},
+        {"supervision": {"lease": 60, "renew": 59, "stalls": STALLS}, "downtime": {"restart": 5}},
+        {"strategy": ASYNC | {"lanes": {"background": {"bound": 2, "batch": 2}}}},
+        {"strategy": {"protocol": "outbox", "key": "run_step"}},
+        {"strategy": CHECKPOINT | {"begin": [save(resume="here"), LANE | {"resume": "here"}]}},
+        {"receiver": {"outages": OUTAGES}},
+    ],
+)
+def test_what_goes_together_is_accepted(given: dict[str, Any]) -> None:
+    assert not mistakes(RIGHT | given)
+
+
 # ----------------------------------------------------------------------------------- the rest, and many
 
 
