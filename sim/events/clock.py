@@ -5,8 +5,11 @@ from collections.abc import Callable
 from simpy import Environment
 from simpy.events import Event, EventPriority
 
-AFTER_MARKS = EventPriority(2)
-"""SimPy priority below that of time-outs: what falls on the same tick has happened before the crash."""
+AFTER_SAVES = EventPriority(2)
+"""SimPy priority below that of time-outs: a worker that starts finds what is durable on the tick."""
+
+AFTER_MARKS = EventPriority(3)
+"""What falls on the same tick, and be it that a worker starts, has happened before the crash."""
 
 
 class Clock(Environment):
@@ -24,14 +27,20 @@ class Clock(Environment):
 
 
 class Stroke(Event):
-    """An event that comes after everything else on its tick."""
+    """An event that comes after everything else on its tick, or after all that is no stroke."""
 
-    def __init__(self, env: Clock, delay: int, callback: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        env: Clock,
+        delay: int,
+        callback: Callable[[Event], None],
+        priority: EventPriority = AFTER_MARKS,
+    ) -> None:
         super().__init__(env)
         self._ok = True
         self._value = None
         self.callbacks.append(callback)
-        env.schedule(self, priority=AFTER_MARKS, delay=delay)
+        env.schedule(self, priority=priority, delay=delay)
 
 
 class Signal(Event):

@@ -6,7 +6,7 @@ from typing import Any
 from simpy.events import Event, Timeout
 
 from sim.events.block import Block
-from sim.events.clock import Clock, Signal, Stroke
+from sim.events.clock import AFTER_SAVES, Clock, Signal, Stroke
 from sim.events.crash import Crash
 from sim.events.outage import Weather
 from sim.events.receiver import Key, Receiver, Request, sender
@@ -178,7 +178,7 @@ class Run:
     def begin_again(self, detection: int, lived: int) -> None:
         """Have a new worker started, so long after the supervisor has noticed."""
         pause = detection + self.downtime("restart") + self.backoff(lived)
-        Stroke(self.env, pause, self.start_again)  # it finds what is durable on the tick
+        Stroke(self.env, pause, self.start_again, AFTER_SAVES)
 
     def start_again(self, _: Event) -> None:
         """A new worker is there."""

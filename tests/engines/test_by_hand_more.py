@@ -173,7 +173,6 @@ ZOMBIES = {
         90.75,
         strategy={"protocol": "transaction"},
         changes=watched(61.7, 10),
-        told={"receiver performs the action": [72]},
         zombie_s=6.25,
     ),
     "who is taken for dead is killed as well": case(
@@ -726,6 +725,8 @@ LANES = {
         duplicates_crash=1,
         spacing_s=54,
         redone_steps=2,
+        lost_work_s=0,
+        wasted_work_s=37,
     ),
     "a batch of two": case(
         "A waits for B, which fills it at 37; C is written as the run drains",
