@@ -182,7 +182,7 @@ class Worker:
                     yield Timeout(env, duration)
                     now += duration
                 if not ends:
-                    tell("worker", "gives the work up", phase.step)
+                    tell(self.name, "gives the work up", phase.step)
                     self.over = "stuck"
                     break
                 walked(number)
