@@ -19,7 +19,7 @@ from by_hand import CHECKPOINT, A, B, C, scenario, tick
 from engine_scenarios import on_both
 
 from sim import Scenario, timeline
-from sim.events import Block, Run
+from sim.events import Block, Run, words
 from sim.events.outage import Weather
 from sim.outcomes import CAUSES, Log, count
 from sim.program import unfold
@@ -61,7 +61,7 @@ def tries(*layers: dict[str, Any], timeout: float | None = None) -> dict[str, An
     return {"client": client if timeout is None else client | {"timeout": timeout}}
 
 
-SENDS, STORES = "worker sends the request", "store holds a save: durable"
+SENDS, STORES, PERFORMS = f"worker {words.SENDS}", f"store {words.DURABLE}", f"receiver {words.PERFORMS}"
 
 # C -30.75, A -41.5, B works -61.5, ◆sent 62.5, ◆commit 64.5, ◆done 68.5, ◆durable 69, -69.25. Heartbeats at
 # 0, 2, 4 and so on; 6 s after the last one a worker is taken for dead, and 2.5 s later there is another,
@@ -542,7 +542,7 @@ DISCONNECTS = {
         "no answer until 36.75; dropped at 43.75, never performed, and the run is stuck",
         36.75,
         changes=receiver(**HANGS_UP, handling=10) | tries(timeout=5),
-        told={"receiver performs the action": []},
+        told={PERFORMS: []},
         stuck=True,
     ),
 }
@@ -635,7 +635,7 @@ SAVES = {
         "all the same",
         62.25,
         strategy=LANE_FIRST,
-        told={"receiver performs the action": [31.25]},
+        told={PERFORMS: [31.25]},
     ),
     # Deltas take 1 s, saves 2: A -10, delta 11, save -12; B ◆done 39, delta 40, save -41; C -71, -73.
     "a delta, a tick before it is durable": case(
@@ -732,7 +732,7 @@ LANES = {
         "A waits for B, which fills it at 37; C is written as the run drains",
         67.75,
         strategy=lane(batch=2),
-        told={STORES: [37.5, 67.5]},
+        told={STORES: [37.5, 37.5, 67.5]},
         saves=3,
     ),
     "a batch that is written after a while": case(
@@ -767,7 +767,7 @@ RELAYS = {
         "performed once, behind the work",
         62.25,
         strategy=OUTBOX,
-        told={"receiver performs the action": [34.25]},
+        told={PERFORMS: [34.25]},
     ),
     "an outbox, a crash as the entry is durable": case("C from 40.25 on", 71, 31.25, strategy=OUTBOX),
     "an outbox, a crash a tick before": case(
@@ -775,7 +775,7 @@ RELAYS = {
         91.75 - NS,
         31.25 - NS,
         strategy=OUTBOX,
-        told={"receiver performs the action": [63.75 - NS]},
+        told={PERFORMS: [63.75 - NS]},
     ),
     "a relay that dies as the entry is marked": case("marked", 62.25, strategy=relay(38.29)),
     "a relay that dies a tick before": case(
@@ -806,14 +806,14 @@ RELAYS = {
         "at 32, there again at 33, looks at 34, performed at 36, and never again",
         62.25,
         strategy=relay(32),
-        told={"receiver performs the action": [36]},
+        told={PERFORMS: [36]},
     ),
     "a relay that never lives until it looks": case(
         "dies at 31.5, is there at 32.5, dies 0.5 s later, and so on: gives up, and nothing is performed",
         62.25,
         strategy=OUTBOX | {"relay": {"poll": 1, "life": 0.5, "restart": 1}},
         changes={"limits": {"tries": 3}},
-        told={"receiver performs the action": []},
+        told={PERFORMS: []},
         lost_actions=1,
     ),
 }
@@ -866,7 +866,7 @@ OUTAGES = {
         76.25,
         changes=receiver(outages=LONG) | tries({"tries": "forever", "first": 1, "factor": 1}),
         outage=(33, 40),
-        told={SENDS: [31.75, 38.75], "receiver performs the action": [40.75]},
+        told={SENDS: [31.75, 38.75], PERFORMS: [40.75]},
     ),
     "the receiver is silent": case(
         "no answer until 38.25; arrives at 41.25, told at 45.25: 7.5 s later than usual",
@@ -914,7 +914,12 @@ def play(worked_out: Case) -> tuple[dict[str, Any], list[tuple[int, str]]]:
             return weather
 
     block = Block(program, draws, program.scenario.crash.plan(draws, None))
-    Forecast(block, 0, log, lambda now, actor, what, step: told.append((now, f"{actor} {what}"))).simulate()
+
+    def listen(now: int, actor: str, what: str, _: int) -> None:
+        # Whatever the number of the worker, and for whomever.
+        told.append((now, f"{actor.partition(' ')[0]} {what.partition(' for ')[0]}"))
+
+    Forecast(block, 0, log, listen).simulate()
     columns = count(program, log, block.acts, None).columns
     return {name: values[0] for name, values in columns.items()}, told
 
