@@ -7,7 +7,7 @@ from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from sim.crashes import AnyCrash, NoCrash
 from sim.services import ZERO, Client, Outages, Receiver, Store
-from sim.strategy import Query, Strategy
+from sim.strategy import Query, Save, Strategy
 from sim.supervision import Downtime, Supervision
 from sim.ticks import PER_SECOND
 from sim.validation import Count, Mistake, Model, Positive, allowed_instead, problems
@@ -108,5 +108,8 @@ class Scenario(Model):
         if watch is not None and watch.lease is not None and self.downtime.detection != ZERO:
             sentence = "with a lease a death is noticed when the lease runs out; leave this out."
             yield ("downtime", "detection"), sentence, None
+        if self.store.slots == 1 and any(isinstance(verb, Save) and verb.acts for verb in strategy.action):
+            sentence = "a transaction cannot be torn; an effect or an entry needs a store of 2 slots."
+            yield ("store", "slots"), sentence, 1
         if strategy.run_id == "made" and strategy.key == "none":
             yield ("strategy", "run_id"), "without keys it makes no difference; leave it out.", "made"

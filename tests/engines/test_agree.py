@@ -230,7 +230,8 @@ def scenarios(draw: some.DrawFn) -> Scenario:
     if draw(some.integers(0, 2)) == 0:
         limits["makespan"] = draw(some.integers(1, 25))
     store = services("write", "ack") | one_in_four({"growth": 0.5})
-    if not any(verb.lane for verb in Strategy.model_validate(strategy).verbs if isinstance(verb, Save)):
+    saves = [verb for verb in Strategy.model_validate(strategy).verbs if isinstance(verb, Save)]
+    if not any(verb.lane or verb.acts for verb in saves):
         store |= one_in_four({"slots": 1, "torn": 0.5})
     receiver = services("prepare", "request", "response", "query", "lag")
     receiver |= one_in_four({"on_disconnect": "cancels"})

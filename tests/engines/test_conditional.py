@@ -83,6 +83,17 @@ def test_the_verdict_is_what_one_crash_does_under_every_strategy(strategy: str, 
     check_verdicts(build(STRATEGIES[strategy], random_parts(number), crash=crash), number)
 
 
+@pytest.mark.parametrize(
+    ("protocol", "receiver"), [("intent_park", {}), ("checkpoint", {"on_disconnect": "cancels"})]
+)
+def test_the_verdict_knows_who_waits_for_a_person_and_who_hangs_up(
+    protocol: str, receiver: dict[str, Any]
+) -> None:
+    parts = random_parts(4)
+    parts["receiver"] |= receiver
+    check_verdicts(build({"protocol": protocol}, parts, crash="uniform_time"), 4)
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_mean_over_crashes_on_every_tick_is_what_is_expected(strategy: str) -> None:
     parts = random_parts(list(STRATEGIES).index(strategy), second=1e-9)  # a few ticks a phase
