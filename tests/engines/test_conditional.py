@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from engine_scenarios import STRATEGIES, build, random_parts
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as any_of
 from scipy import stats
 from test_agree import scenarios
@@ -72,7 +72,9 @@ def check_verdicts(scenario: Scenario, block: int) -> None:
 @given(scenarios(), any_of.integers(0, 10**6))
 def test_the_verdict_is_what_one_crash_does(scenario: Scenario, block: int) -> None:
     one = UniformTime(exposure=scenario.crash.exposure)
-    check_verdicts(scenario.model_copy(update={"crash": one, "limits": sim.scenario.Limits()}), block)
+    struck_once = scenario.model_copy(update={"crash": one, "limits": sim.scenario.Limits()})
+    assume(conditional.knows_one_crash(timetable(struck_once, 1)))
+    check_verdicts(struck_once, block)
 
 
 @pytest.mark.parametrize("number", range(6))
