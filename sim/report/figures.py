@@ -137,9 +137,12 @@ def _lines(
             axes.plot(x[bounds], high[bounds], color=colour[name], **BOUND)
     if "none" in {line.get_gid() for line in axes.lines}:
         axes.plot([], [], color="#555555", **BOUND, label=UNSEEN)
-    axes.set_xscale(figure.x_scale)
-    axes.set_yscale(figure.y_scale)
-    if figure.x_scale == "log":
+    # An axis on which nothing could be drawn has no logarithms.
+    x_scale = figure.x_scale if np.isfinite(axes.dataLim.minposx) else "linear"
+    y_scale = figure.y_scale if np.isfinite(axes.dataLim.minposy) else "linear"
+    axes.set_xscale(x_scale)
+    axes.set_yscale(y_scale)
+    if x_scale == "log":
         plain_numbers(axes.xaxis, NUMBERS)
         swept = sorted(float(factors[figure.x] or 0) for factors in cells)
         if swept[-1] < 100 * swept[0]:
@@ -147,7 +150,7 @@ def _lines(
     axes.set_xlabel(figure.x_label or figure.x)
     name_panel(axes, figure, metric)
     form = PERCENT if is_share(metric) else NUMBERS
-    if figure.y_scale == "log":
+    if y_scale == "log":
         plain_numbers(axes.yaxis, form)
         low, high = axes.get_ylim()
         if high < 100 * low:
