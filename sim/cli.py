@@ -1,7 +1,5 @@
 """The command ``savegap``."""
 
-import multiprocessing
-import os
 import signal
 import sys
 import threading
@@ -25,9 +23,6 @@ if TYPE_CHECKING:
 ENGINES_DIFFER = 1
 INPUT_ERROR = 2
 INTERRUPTED = 130
-
-PATIENCE_S = 1.0
-"""How long an interrupted run may take to put its workers away."""
 
 Advance = Callable[[int, int], None]
 
@@ -128,14 +123,7 @@ def run(
     workers = jobs or cpu_count()
     # What is stopped is said in one line: that workers die of it is no surprise.
     warnings.filterwarnings("ignore", category=UserWarning, module="joblib")
-
-    def stopped() -> None:
-        was_kept = f"kept: {', '.join(kept)}" if kept else "no experiment was complete, nothing is kept"
-        click.echo(f"stopped; {was_kept} ({target}).", err=True)
-
-    last_resort = threading.Timer(PATIENCE_S, _leave, (stopped,))
-    last_resort.daemon = True
-    signal.signal(signal.SIGINT, lambda *_: _interrupt(last_resort))
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         _run(plans, replications, seed, workers, target, kept)
         _report(home, target, workers)
@@ -143,8 +131,8 @@ def run(
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         _stop_workers()
-        last_resort.cancel()
-        stopped()
+        was_kept = f"kept: {', '.join(kept)}" if kept else "no experiment was complete, nothing is kept"
+        click.echo(f"stopped; {was_kept} ({target}).", err=True)
         sys.exit(INTERRUPTED)
 
 
@@ -245,26 +233,18 @@ def _progress(cells: int, runs: int) -> Iterator[Advance]:
     click.echo(f"{status()}, {monotonic() - begin:.0f} s", err=True)
 
 
-def _interrupt(last_resort: threading.Timer) -> None:
+def _interrupt(_signal: int, _frame: object) -> None:
     """Stop; the executor's own thread may find its tasks gone, and must not speak of it."""
     threading.excepthook = lambda _: None
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    last_resort.start()
     raise KeyboardInterrupt
-
-
-def _leave(stopped: Callable[[], None]) -> None:
-    """Leave at once: an interrupt that fell into a lock of the executor would wait for ever."""
-    for worker in multiprocessing.active_children():
-        worker.kill()
-    stopped()
-    os._exit(INTERRUPTED)
 
 
 def _stop_workers() -> None:
     from joblib.externals.loky import get_reusable_executor
 
-    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+    # The one that is there, whatever it was made with: to make another would shut this one down under a lock
+    # that its own thread may be waiting for.
+    get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
 
 
 def main() -> None:

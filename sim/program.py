@@ -169,11 +169,20 @@ class Program:
         return [phase for phase in self.phases if phase.resume >= 0]
 
     @cached_property
+    def unforeseen(self) -> dict[str, bool]:
+        """What the way of a run without crashes may depend on besides drawn times, and whether it does."""
+        scenario = self.scenario
+        return {
+            "answers that depend on more than drawn times": scenario.converses,
+            "a living worker that is taken for dead": scenario.supervision is not None,
+            "outages of a provider": scenario.provider is not None,
+            "lanes that write in batches": any(lane.batch > 1 for lane in scenario.strategy.lanes.values()),
+        }
+
+    @property
     def foreseen(self) -> bool:
         """Whether the way of a run without crashes follows from drawn times alone."""
-        scenario = self.scenario
-        batches = any(lane.batch > 1 for lane in scenario.strategy.lanes.values())
-        return not (scenario.converses or scenario.supervision or scenario.provider or batches)
+        return not any(self.unforeseen.values())
 
     @cached_property
     def certain(self) -> bool:

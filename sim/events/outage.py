@@ -35,11 +35,12 @@ class Weather:
         self.replication = replication
         self.name = name
         up, down = outages.up.mean_s, outages.down.mean_s
+        self.spans: list[tuple[int, int]] = []
         is_down = draws.uniforms("outage", name, "begins")[replication] < down / (up + down)
         # An alternating renewal process met at a random time: what is left of the present state is in
         # equilibrium.
         left = self._residual("down" if is_down else "up")
-        self.spans = [(0, left) if is_down else (left, left + self._next("down"))]
+        self.spans += [(0, left) if is_down else (left, left + self._next("down"))]
 
     def _residual(self, part: str) -> int:
         law = Equilibrium(of=getattr(self.outages, part))
@@ -48,8 +49,7 @@ class Weather:
 
     def _next(self, part: str) -> int:
         law = getattr(self.outages, part)
-        k = len(self.spans) if hasattr(self, "spans") else 0
-        return self.draws.time(law, self.replication, "outage", self.name, part, k)
+        return self.draws.time(law, self.replication, "outage", self.name, part, len(self.spans))
 
     def outage_after(self, instant: int) -> tuple[int, int]:
         """Begin and end of the first outage that ends after an instant, in ticks."""

@@ -17,6 +17,7 @@ from sim.events.worker import Worker
 from sim.laws import Law
 from sim.outcomes import NOTHING, Attempt, Log
 from sim.program import Phase
+from sim.services import Outages
 from sim.streams import Part
 from sim.ticks import to_tick
 
@@ -155,11 +156,10 @@ class Run:
     def hear_silence(self, worker: Worker) -> None:
         """A worker has fallen silent: unless all is over, notice, wait for a new one, and start it."""
         now = self.env.now
+        self.tell(worker.name, ENDS[worker.over], -1)
         if worker.replaced is not None:
-            self.tell(worker.name, ENDS[worker.over], -1)
             self.zombie += now - worker.replaced
             return
-        self.tell(worker.name, ENDS[worker.over], -1)
         self.worker = None
         self.finished = worker.over == "finished"
         self.given_up = worker.over in ("stuck", "fenced")
@@ -336,7 +336,7 @@ class Run:
         """Draw whether something happens in this run."""
         return chance > 0 and bool(self.block.draws.uniforms(*key)[self.replication] < chance)
 
-    def weather(self, outages: Any, name: str) -> Weather:
+    def weather(self, outages: Outages, name: str) -> Weather:
         """Outages of a service in this run."""
         return Weather(outages, self.block.draws, self.replication, name)
 

@@ -1,6 +1,7 @@
 """One worker: it loads what was saved, then walks through the phases that follow."""
 
 from bisect import bisect_left
+from collections.abc import Generator
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -128,20 +129,12 @@ class Worker:
         ends = True
         try:
             if self.number > 1:
-                load = self.stretch(run.load_time(self))
-                if load:
-                    left = crash.expose(self, left, load, 0)
-                    yield Timeout(env, load)
-                if self.begin is None:
-                    run.down += load
-                if self.resume == 0 and run.scenario.strategy.if_nothing == "stuck":
-                    tell(self.name, "finds nothing usable", -1)
-                    self.over = "stuck"
+                left = yield from self.load(left)
+                if self.over:
+                    return
+            else:
+                self.begin = env.now
             now = env.now
-            if self.begin is None:
-                self.begin = now
-            if self.over:
-                return
             for phase in walk:
                 number = phase.id
                 self.at = phase
@@ -224,6 +217,20 @@ class Worker:
             elif number >= 0:
                 walked(number)
                 ended(env.now)
+
+    def load(self, left: int) -> Generator[Event, None, int]:
+        """Read what was saved; give the exposure left, in ticks."""
+        load = self.stretch(self.run.load_time(self))
+        if load:
+            left = self.run.crash.expose(self, left, load, 0)
+            yield Timeout(self.env, load)
+        if self.begin is None:  # else it was replaced meanwhile, and the time is not the run's own
+            self.run.down += load
+            self.begin = self.env.now
+        if self.resume == 0 and self.run.scenario.strategy.if_nothing == "stuck":
+            self.run.tell(self.name, "finds nothing usable", -1)
+            self.over = "stuck"
+        return left
 
     def enter(self, phase: Phase, duration: int) -> int:
         """Begin a phase that is more than waiting; give how long the worker waits in it."""
@@ -317,7 +324,7 @@ class Worker:
     def stall(self, k: int) -> tuple[int, int]:
         """Begin and end of a stall, by its number, in ticks."""
         stalls = self._stalls
-        watch = self.run.scenario.supervision
+        watch = self.run.watch
         assert watch is not None, "only a watched worker is asked"
         assert watch.stalls is not None, "only a stalling worker is asked"
         while len(stalls) <= k:
@@ -329,7 +336,7 @@ class Worker:
 
     def stretch(self, duration: int) -> int:
         """How long so much time takes with the stalls that come in it. Ticks."""
-        watch = self.run.scenario.supervision
+        watch = self.run.watch
         if watch is None or watch.stalls is None or not watch.stalls.freezes:
             return duration
         end = now = self.env.now
@@ -342,7 +349,7 @@ class Worker:
 
     def last_beat(self, instant: int) -> int:
         """When it last sent a heartbeat, in ticks."""
-        watch = self.run.scenario.supervision
+        watch = self.run.watch
         assert watch is not None
         renew, origin = to_tick(watch.renew_s), self.woke
         if watch.stalls is not None:

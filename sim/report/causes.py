@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sim.estimate import BY_CAUSE
 from sim.report.answers import UNIT_OF_RATES, number, swept_along
-from sim.report.look import NUMBERS, UNSEEN, cell, legend, plain, strategies
+from sim.report.look import LETTER_INCHES, NUMBERS, UNSEEN, cell, legend, plain, strategies
 from sim.report.tables import CAUSE_LABELS, LABELS, at_cell
 from sim.study.config import Figure, Plan
 
@@ -26,9 +26,8 @@ LABEL_WIDTH = 30
 """Letters after which the name of a row goes on below."""
 
 HEAD_WIDTH = 15
-LETTER_INCHES = 0.075
 NUMBER_INCHES = 0.065
-"""Room for a letter of a name, and for a figure of a number."""
+"""Room for a figure of a number."""
 
 COLUMN_INCHES = 1.3
 ROW_INCHES = 0.34
