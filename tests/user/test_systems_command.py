@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from sim.cli.systems import in_words
 from sim.strategy import PROTOCOLS, Strategy
 from sim.study.systems import names
-from sim.system_commands import in_words
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -31,7 +31,7 @@ Sets = Mapping[str, Sequence["Parameters"]]
     help="Fit N resamples too: 95 % intervals in the table, and their laws as a sweep axis in a TOML file.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the resamples.")
-def fit_command(file: Path, out: Path | None, bootstrap: int | None, seed: int) -> None:
+def fit(file: Path, out: Path | None, bootstrap: int | None, seed: int) -> None:
     """Fit laws to times between crashes.
 
     FILE is a CSV file with a column `seconds` and, if some lives were still going on when last seen, a

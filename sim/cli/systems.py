@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sim.cli.options import home_of, project_option
+
 if TYPE_CHECKING:
     from sim.strategy import Strategy, Verb, Verbs
 
 
 @click.command("systems")
 @click.argument("name", required=False)
-@click.option(
-    "--project",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder that holds experiments/. Default: the nearest from here upward.",
-)
+@project_option
 def systems(name: str | None, project: Path | None) -> None:
     """List the systems that a strategy can be taken from, or show one with its sources.
 
@@ -26,9 +24,7 @@ def systems(name: str | None, project: Path | None) -> None:
       [strategies]
       "LangGraph, async" = { system = "langgraph-async" }
     """
-    from sim.study.files import find_project
-
-    home = project.resolve() if project else find_project(Path.cwd())
+    home = home_of(project)
     if name is None:
         _list(home)
     else:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sim.cli.options import home_of, project_option
+
 if TYPE_CHECKING:
     from sim.prove import Schedule, Verdict
     from sim.prove.searching import Advance
@@ -57,11 +59,7 @@ SAID = {
 )
 @click.option("--strategy", help="Name of a strategy of the experiment; all of them if absent.")
 @click.option("--strict", is_flag=True, help="End with exit code 1 if a schedule does damage.")
-@click.option(
-    "--project",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder that holds experiments/. Default: the nearest from here upward.",
-)
+@project_option
 def prove(
     name: str,
     faults: int,
@@ -88,10 +86,10 @@ def prove(
 
     from sim.prove import search, small
     from sim.study.errors import InputError, Problem
-    from sim.study.files import check_writable, find_project
+    from sim.study.files import check_writable
     from sim.study.presets import dotted
 
-    home = project.resolve() if project else find_project(Path.cwd())
+    home = home_of(project)
     cases = _cases(name, strategy, home)
     if picture is not None and len(cases) > 1:
         sentence = f"is of one strategy; say which by --strategy: {', '.join(cases)}."

@@ -1,70 +1,22 @@
-"""The command ``savegap``."""
+"""The commands ``savegap run`` and ``savegap report``."""
 
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING
 
 import click
 
-from sim.fit_command import fit_command
-from sim.law_commands import laws
-from sim.prove_command import prove
-from sim.system_commands import systems
+from sim.cli.options import INTERRUPTED, home_of, out_option, project_option
+from sim.cli.progress import progress
 
 if TYPE_CHECKING:
     from sim.study.config import Plan
 
-ENGINES_DIFFER = 1
-INPUT_ERROR = 2
-INTERRUPTED = 130
 
-Advance = Callable[[int, int], None]
-
-project_option = click.option(
-    "--project",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder that holds experiments/. Default: the nearest from here upward.",
-)
-out_option = click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the results. Default: results/ of the project.",
-)
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="savegap")
-def cli() -> None:
-    """What does a crash cost an AI agent, and which protection removes which part of it?
-
-    A study is a folder with experiments/*.toml, a question each. `savegap run` simulates them and writes
-    tables, figures and a report:
-
-    \b
-      savegap run                        the whole study, into results/
-      savegap run article --jobs 1       one experiment, by its name, on one core
-      savegap run mine.toml --replications 500 --out /tmp/try
-      savegap report                     draw the report again, without simulating
-      savegap laws                       the laws that times can have, and how to add one
-      savegap systems                    LangGraph, Temporal and others as presets, with sources
-      savegap prove temporal             every placement of two faults in a small run
-      savegap fit crashes.csv            laws for your own times between crashes
-    """
-
-
-cli.add_command(laws)
-cli.add_command(fit_command)
-cli.add_command(systems)
-cli.add_command(prove)
-
-
-@cli.command()
+@click.command()
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option(
     "--replications",
@@ -97,7 +49,7 @@ def run(
     from sim.study.config import load
     from sim.study.errors import InputError
 
-    home = project.resolve() if project else folder.find_project(Path.cwd())
+    home = home_of(project)
     target = out or home / "results"
     plans: list[Plan] = []
     problems = []
@@ -136,7 +88,7 @@ def run(
         sys.exit(INTERRUPTED)
 
 
-@cli.command()
+@click.command()
 @out_option
 @project_option
 def report(out: Path | None, project: Path | None) -> None:
@@ -145,7 +97,7 @@ def report(out: Path | None, project: Path | None) -> None:
 
     from sim.study import files as folder
 
-    home = project.resolve() if project else folder.find_project(Path.cwd())
+    home = home_of(project)
     target = out or home / "results"
     folder.check_writable(target)
     _report(home, target, cpu_count())
@@ -171,7 +123,7 @@ def _run(
             sizes[plan.name] = [replications] * len(plan.cells)
     cells = sum(len(plan.cells) for plan in plans)
     runs = sum(sum(sizes[plan.name]) * len(plan.experiment.strategies) for plan in plans)
-    with _progress(cells, runs) as advance:
+    with progress(cells, runs) as advance:
         for plan in plans:
             tables = run_plan(plan, sizes[plan.name], seed_of(plan), jobs, advance)
             for name in ("estimates", "contrasts", "published"):
@@ -191,48 +143,6 @@ def _report(home: Path, target: Path, jobs: int) -> None:
         click.echo(f"wrote {written}")
 
 
-@contextmanager
-def _progress(cells: int, runs: int) -> Iterator[Advance]:
-    """Show cells done, runs a second and time left: live on a terminal, else as plain lines."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    done = {"cells": 0, "runs": 0}
-    begin = last = monotonic()
-
-    def status() -> str:
-        pace = done["runs"] / max(monotonic() - begin, 1e-9)
-        return f"{done['cells']}/{cells} cells, {done['runs']:,}/{runs:,} runs, {pace:,.0f} runs/s"
-
-    if not console.is_terminal:
-
-        def plain(more_cells: int, more_runs: int) -> None:
-            nonlocal last
-            done["cells"] += more_cells
-            done["runs"] += more_runs
-            finished = done["cells"] == cells
-            if monotonic() - last >= 5 or finished:
-                last = monotonic()
-                left = (last - begin) * (runs - done["runs"]) / max(done["runs"], 1)
-                click.echo(f"{status()}, {left:.0f} s left", err=True)
-
-        yield plain
-        return
-
-    columns = (BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn(), TextColumn("left"))
-    with Progress(*columns, console=console, transient=True) as display:
-        task = display.add_task(status(), total=runs)
-
-        def live(more_cells: int, more_runs: int) -> None:
-            done["cells"] += more_cells
-            done["runs"] += more_runs
-            display.update(task, advance=more_runs, description=status())
-
-        yield live
-    click.echo(f"{status()}, {monotonic() - begin:.0f} s", err=True)
-
-
 def _interrupt(_signal: int, _frame: object) -> None:
     """Stop; the executor's own thread may find its tasks gone, and must not speak of it."""
     threading.excepthook = lambda _: None
@@ -245,22 +155,3 @@ def _stop_workers() -> None:
     # The one that is there, whatever it was made with: to make another would shut this one down under a lock
     # that its own thread may be waiting for.
     get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
-
-
-def main() -> None:
-    """Run the command; wrong input is answered in lines, without a traceback, with exit code 2."""
-    from sim.study.errors import EnginesDifferError, InputError
-
-    try:
-        cli(standalone_mode=True)
-    except InputError as error:
-        for problem in error.problems:
-            click.echo(f"error: {problem}", err=True)
-        sys.exit(INPUT_ERROR)
-    except EnginesDifferError as error:
-        click.echo(f"error: the engines do not agree: {error}", err=True)
-        sys.exit(ENGINES_DIFFER)
-
-
-if __name__ == "__main__":
-    main()

@@ -8,23 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sim.cli.options import home_of, project_option
+
 if TYPE_CHECKING:
     from sim.laws import Law
 
 BREACH = 1
-
-
-def _given_or_of_the_group(context: click.Context, _: click.Parameter, project: Path | None) -> Path | None:
-    inherited: Path | None = context.obj
-    return project or inherited
-
-
-project_option = click.option(
-    "--project",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    callback=_given_or_of_the_group,
-    help="Folder that holds experiments/. Default: the nearest from here upward.",
-)
 
 
 @click.group(invoke_without_command=True)
@@ -52,12 +41,6 @@ def laws(context: click.Context, project: Path | None) -> None:
         _list()
 
 
-def _home(project: Path | None) -> Path:
-    from sim.study.files import find_project
-
-    return project.resolve() if project else find_project(Path.cwd())
-
-
 def _load(project: Path | None) -> Path:
     """Load a project's own laws, as far as they are right; outside of a project there are none.
 
@@ -71,7 +54,7 @@ def _load(project: Path | None) -> Path:
     from sim.study.own_laws import load_laws
 
     try:
-        home = _home(project)
+        home = home_of(project)
     except InputError:
         return Path()
     try:
@@ -272,7 +255,7 @@ def new(project: Path | None, name: str) -> None:
     from sim.study.files import write_text
     from sim.study.own_laws import folder_of
 
-    home = _home(project)
+    home = home_of(project)
     _load(project)
     if not re.fullmatch("[a-z][a-z0-9_]*", name):
         sentence = "must begin with a lower-case letter and hold only such, digits and underscores."
@@ -312,7 +295,7 @@ def check(project: Path | None, file: str) -> None:
     path = Path(file).absolute()
     shown = file
     try:
-        home = _home(project)
+        home = home_of(project)
     except InputError:
         home = None
     if not path.is_file() and home is not None:

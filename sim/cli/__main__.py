@@ -1,0 +1,5 @@
+"""``python -m sim.cli``, the same as ``savegap``."""
+
+from sim.cli import main
+
+main()
