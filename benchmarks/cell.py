@@ -2,10 +2,15 @@
 
 import sys
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benchmarks.scenarios import ROOT, SEED
 from sim.study.config import Plan, load
-from sim.study.running import run
+from sim.study.kept import Kept
+from sim.study.results import tables_of
+from sim.study.running import Job
+from sim.study.workers import Workers
 
 
 def plan() -> Plan:
@@ -14,8 +19,9 @@ def plan() -> Plan:
 
 
 def simulate(some: Plan, replications: int, jobs: int) -> None:
-    """Simulate all cells of a plan."""
-    run(some, [replications] * len(some.cells), SEED, jobs, lambda cells, runs: None)
+    """Simulate all cells of a plan, and keep their chunks for so long."""
+    with TemporaryDirectory() as folder:
+        tables_of(Job(some, SEED, replications), Kept(Path(folder)), Workers(jobs))
 
 
 if __name__ == "__main__":

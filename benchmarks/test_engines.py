@@ -23,7 +23,7 @@ from sim import events, timeline
 from sim.program import unfold
 from sim.simulation import simulate_block
 from sim.streams import BLOCK, Streams
-from sim.study.running import Task
+from sim.study.chunks import Chunk
 
 pytestmark = pytest.mark.benchmark(timer=process_time)  # other work on the machine counts less
 
@@ -76,8 +76,8 @@ def test_time_of_a_run_in_a_study(timed, report, lanes, work, crash):
 def test_time_of_a_run_with_all_that_a_study_does(timed, report, crash):
     process = ONE_CRASH if crash == "uniform_time" else exponential(mean_life_s(12, 1))
     scenarios = {str(number): scenario(strategy, process) for number, strategy in enumerate(WITHOUT_LANES)}
-    task = Task("", scenarios, "auto", SEED, block=1, size=BLOCK)
-    found = timed(task.simulate, 3 * BLOCK, steps=12, lives=1, rounds=9)[""]
+    chunk = Chunk(scenarios, "", "", "auto", SEED, block=1, size=BLOCK)
+    found = timed(chunk.simulate, 3 * BLOCK, steps=12, lives=1, rounds=9)[""]
     what = f"the same ({crash}, gamma work, without lanes) with conditional values and sums, as `savegap run`"
     report.row(STUDY, what, f"{found.us:.2f} µs", found.ratio)
 

@@ -99,7 +99,7 @@ def disagreement(expected: Columns, found: Columns) -> tuple[int, str] | None:
     return min(differing, default=None)
 
 
-def check_engines(program: Program, seed: int, size: int) -> str:
+def check_engines(program: Program, seed: int, size: int) -> tuple[int, str] | None:
     """Simulate the first replications on both engines, and say where they differ.
 
     Parameters
@@ -111,17 +111,15 @@ def check_engines(program: Program, seed: int, size: int) -> str:
 
     Returns
     -------
-    str
-        A sentence with the number of the replication; nothing if the engines agree, or if the timeline engine
-        cannot simulate the program.
+    (int, str) or None
+        As `disagreement`; None too if the timeline engine cannot simulate the program.
     """
     if timeline.cannot(program):
-        return ""
-    wrong = disagreement(
+        return None
+    return disagreement(
         events.simulate_block(program, Streams(seed, 0, size)).columns,
         timeline.simulate_block(program, Streams(seed, 0, size)),
     )
-    return f"replication {wrong[0]}: {wrong[1]}" if wrong else ""
 
 
 def simulate(scenario: Scenario, n: int, seed: int, engine: Engine = "auto") -> "pd.DataFrame":

@@ -52,14 +52,40 @@ caption = "Duplicates against the write latency."
 """
 
 
+def write_project(folder):
+    """Write a project of one small experiment, called tiny."""
+    workloads = folder / "experiments" / "workloads"
+    workloads.mkdir(parents=True)
+    (workloads / "tiny.toml").write_text(WORKLOAD)
+    (folder / "experiments" / "tiny.toml").write_text(EXPERIMENT)
+    return folder
+
+
 @pytest.fixture
 def project(tmp_path):
     """A project of one small experiment, called tiny."""
-    workloads = tmp_path / "experiments" / "workloads"
-    workloads.mkdir(parents=True)
-    (workloads / "tiny.toml").write_text(WORKLOAD)
-    (tmp_path / "experiments" / "tiny.toml").write_text(EXPERIMENT)
-    return tmp_path
+    return write_project(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def new_project(tmp_path_factory):
+    """Make further such projects."""
+    return lambda name: write_project(tmp_path_factory.mktemp(name))
+
+
+@pytest.fixture(scope="session")
+def contents():
+    """Read a folder of results, but for what is kept there to go on from: a file's bytes by its name."""
+
+    def read(folder):
+        files = (file.relative_to(folder) for file in sorted(folder.rglob("*")) if file.is_file())
+        return {
+            str(file): (folder / file).read_bytes()
+            for file in files
+            if file.parts[0] not in (".kept", "run.json")
+        }
+
+    return read
 
 
 @pytest.fixture

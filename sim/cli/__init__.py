@@ -6,9 +6,9 @@ import click
 
 from sim.cli.fit import fit
 from sim.cli.laws import laws
-from sim.cli.options import FAILED, INPUT_ERROR
+from sim.cli.options import INPUT_ERROR
 from sim.cli.prove import prove
-from sim.cli.run import report, run
+from sim.cli.run import clean, compare, plan, report, run
 from sim.cli.systems import systems
 
 
@@ -32,13 +32,13 @@ def cli() -> None:
     """
 
 
-for command in (run, report, laws, fit, systems, prove):
+for command in (run, plan, report, clean, compare, laws, fit, systems, prove):
     cli.add_command(command)
 
 
 def main() -> None:
     """Run the command; wrong input is answered in lines, without a traceback, with exit code 2."""
-    from sim.study.errors import EnginesDifferError, InputError
+    from sim.study.errors import InputError
 
     try:
         cli(standalone_mode=True)
@@ -46,6 +46,7 @@ def main() -> None:
         for problem in error.problems:
             click.echo(f"error: {problem}", err=True)
         sys.exit(INPUT_ERROR)
-    except EnginesDifferError as error:
-        click.echo(f"error: the engines do not agree: {error}", err=True)
-        sys.exit(FAILED)
+    except OSError as error:
+        at = f"{error.filename}: " if error.filename else ""
+        click.echo(f"error: {at}{error.strerror or error}.", err=True)
+        sys.exit(INPUT_ERROR)

@@ -3,7 +3,9 @@
 import base64
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -18,6 +20,14 @@ from sim.report.tables import Table
 from sim.study.config import Figure, Plan, load
 from sim.study.errors import InputError, Problem
 from sim.study.files import EXPERIMENTS, experiment_files, write_text
+from sim.study.identity import code, content, digest, of_file, versions
+from sim.study.made import Made
+from sim.study.provenance import failures
+
+DRAWN_WITH = ("matplotlib", "seaborn", "pandas")
+"""Packages whose versions may change a picture, besides those that may change a digit."""
+
+UNANSWERED = "Not answered, since cells have failed; the tables hold the others."
 
 
 @dataclass(frozen=True)
@@ -39,7 +49,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Section:
-    """What the report says of one experiment."""
+    """What the report says of one experiment; without pictures if some of its cells failed."""
 
     name: str
     title: str
@@ -56,6 +66,8 @@ class Section:
 def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
     """Write the report of all experiments of a project that have results, and of the laws that it knows.
 
+    Figures that were drawn from the same are left as they are.
+
     Parameters
     ----------
     project : Path
@@ -68,7 +80,7 @@ def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
     Yields
     ------
     Path
-        Each file once it is written.
+        Each page once it is written.
 
     Raises
     ------
@@ -80,18 +92,12 @@ def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
     plans.sort(key=lambda plan: (plan.experiment.order, plan.name))
     for plan in plans:
         _check_tables(plan, results)
-    palette = colours(plans)
-    drawings = [
-        (plan, figure, palette, results / plan.name) for plan in plans for figure in plan.experiment.figures
-    ]
+    failed = failures(results)
     laws = gallery.exhibits(project)
-    Parallel(n_jobs=jobs)(
-        [delayed(_draw)(*drawing) for drawing in drawings]
-        + [delayed(gallery.draw)(exhibit, results) for exhibit in laws]
-    )
+    _draw_all([plan for plan in plans if plan.name not in failed], laws, results, jobs)
     gallery.clear(laws, results)
     shown = [Shown(exhibit, _picture_of_law(exhibit, results)) for exhibit in laws]
-    sections = [_section(plan, results) for plan in plans]
+    sections = [_section(plan, results, failed.get(plan.name, [])) for plan in plans]
     environment = Environment(
         loader=PackageLoader("sim.report"),
         undefined=StrictUndefined,
@@ -103,6 +109,36 @@ def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
     for file, template in (("README.md", "README.md.j2"), ("report.html", "report.html.j2")):
         write_text(results / file, environment.get_template(template).render(sections=sections, laws=shown))
         yield results / file
+
+
+def _draw_all(plans: list[Plan], laws: list[gallery.Exhibit], results: Path, jobs: int) -> None:
+    """Draw the figures of experiments and the pictures of laws that are not there as they should be."""
+    palette = colours(plans)
+    program = [_program("sim.report.figures"), {name: version(name) for name in DRAWN_WITH}]
+    made = Made(results)
+    todo: dict[Path, tuple[str, Any]] = {}
+    for plan in plans:
+        tables = [of_file(results / plan.name / f"{name}.csv") for name in ("estimates", "published")]
+        axes = [plan.base, [cell.factors for cell in plan.cells], plan.sweeps]
+        for figure in plan.experiment.figures:
+            colour = {name: palette[name] for name in plan.experiment.strategies}
+            source = digest(content([program, tables, axes, figure, plan.experiment.published, colour]))
+            target = results / plan.name / f"{figure.name}.svg"
+            todo[target] = source, delayed(_draw)(plan, figure, palette, results / plan.name)
+    for exhibit in laws:
+        picture = delayed(gallery.draw)(exhibit, results)
+        source = digest([program, code("sim.laws"), versions(), content(exhibit.law), exhibit.name])
+        todo[results / exhibit.file] = source, picture
+    todo = {target: what for target, what in todo.items() if not made.fresh(target, what[0])}
+    Parallel(n_jobs=jobs if len(todo) > 1 else 1)(drawing for _, drawing in todo.values())
+    for target, (source, _) in todo.items():
+        made.note(target, source)
+    made.save()
+
+
+def _program(module: str) -> dict[str, str]:
+    """Give the part of the program that turns numbers into pictures."""
+    return {name: of for name, of in code(module).items() if name.startswith("sim.report")}
 
 
 def _check_tables(plan: Plan, results: Path) -> None:
@@ -122,7 +158,7 @@ def _draw(plan: Plan, figure: Figure, palette: Colours, folder: Path) -> None:
     draw(plan, figure, estimates, published, palette, folder / f"{figure.name}.svg")
 
 
-def _section(plan: Plan, results: Path) -> Section:
+def _section(plan: Plan, results: Path, failed: list[str]) -> Section:
     experiment = plan.experiment
     folder = results / plan.name
     estimates = _read(folder / "estimates.csv")
@@ -136,17 +172,18 @@ def _section(plan: Plan, results: Path) -> Section:
         name=plan.name,
         title=experiment.title,
         question=" ".join(experiment.question.split()),
-        answer=answer(plan, estimates, published),
+        answer=[UNANSWERED, *failed] if failed else answer(plan, estimates, published),
         given=experiment.given,
         runs=tables.runs(estimates),
         precision=tables.precision(plan, estimates),
-        pictures=[_picture(plan, figure, folder / f"{figure.name}.svg") for figure in experiment.figures],
+        pictures=[] if failed else [_picture(plan, figure, folder) for figure in experiment.figures],
         open_tables=opened,
         folded_tables=folded,
     )
 
 
-def _picture(plan: Plan, figure: Figure, target: Path) -> Picture:
+def _picture(plan: Plan, figure: Figure, folder: Path) -> Picture:
+    target = folder / f"{figure.name}.svg"
     return Picture(f"{plan.name}/{target.name}", figure.caption, _data(target))
 
 

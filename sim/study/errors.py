@@ -1,4 +1,4 @@
-"""Wrong input, told so that it can be mended."""
+"""What is told: wrong input so that it can be mended, and numbers of things."""
 
 from dataclasses import dataclass
 
@@ -20,9 +20,14 @@ class InputError(Exception):
     """The user's input is wrong; carries all that was found."""
 
     def __init__(self, problems: list[Problem]) -> None:
-        super().__init__("\n".join(map(str, problems)))
+        super().__init__(problems)
         self.problems = problems
 
+    def __str__(self) -> str:
+        """As lines."""
+        return "\n".join(map(str, self.problems))
 
-class EnginesDifferError(Exception):
-    """The engines do not agree on a run: one of them is wrong, and no number can be trusted."""
+
+def counted(count: int, what: str) -> str:
+    """Write a number of things, such as ``1 chunk`` or ``1,380 chunks``."""
+    return f"{count:,} {what}{'s' * (count != 1)}"

@@ -14,6 +14,9 @@ EXPERIMENTS = "experiments"
 GALLERY = "gallery"
 """Folder beside those of the experiments' results; no experiment can have this name."""
 
+HALF = ".half"
+"""End of the name of a file that is being written."""
+
 
 def find_project(start: Path) -> Path:
     """Find the nearest folder upward that holds ``experiments/``.
@@ -60,18 +63,39 @@ def experiment_files(project: Path, named: list[str]) -> list[Path]:
 
 
 @contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """Give a new file to write; it takes the place of `target` once it is complete, never half."""
+def replacing(target: Path, durably: bool = False) -> Iterator[Path]:
+    """Give a new file to write; it takes the place of `target` once it is complete, never half.
+
+    Parameters
+    ----------
+    target : Path
+        Its folder is made if it is not there.
+    durably : bool
+        Whether it shall survive the machine as well as the process.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=HALF)
     os.close(handle)
     new = Path(name)
     try:
         yield new
         os.chmod(new, 0o666 & ~_umask())
+        if durably:
+            _sync(new)
         new.replace(target)
+        if durably:
+            _sync(target.parent)
     finally:
         new.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the entries of a folder, have reached the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:

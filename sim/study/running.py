@@ -1,205 +1,260 @@
-"""Run the cells of an experiment, block by block, on all cores; turn sums over runs into tables.
+"""Run experiments: chunks that are not kept yet are simulated, and tables made of all that they ask for.
 
 Blocks are of fixed size, keyed by seed and number, and added up in their order, so the number of workers
-changes no digit. A block is summed up where it was simulated, so memory does not grow with the number of
-runs.
+changes no digit, and neither does where a study was stopped before. A block is summed up where it was
+simulated, so memory does not grow with the number of runs.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
-from decimal import Decimal
-from functools import reduce
-from itertools import islice
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
 from operator import add
-from typing import Any
 
-import numpy as np
-import pandas as pd
-from joblib import Parallel, delayed
-
-from sim import theory
-from sim.estimate import CONTRASTED, METRICS, contrast, estimate
-from sim.program import unfold
-from sim.scenario import Scenario
-from sim.simulation import Engine, blocks, check_engines, simulate_block
-from sim.streams import Streams
-from sim.study.config import Cell, Plan
-from sim.study.errors import EnginesDifferError
+from sim.estimate import estimate
+from sim.simulation import blocks
+from sim.study.chunks import Chunk, program_identity, scenarios_identity
+from sim.study.config import Cell, Factor, Plan
+from sim.study.kept import Kept, encoded
 from sim.study.precision import PILOT, PILOT_RUNS
+from sim.study.workers import Done, Workers, keep
 from sim.sums import Sums
-
-CONFIDENCE = 0.95
-
-CHECKED = 64
-"""How many runs of each strategy in each cell are simulated on both engines."""
 
 
 @dataclass(frozen=True)
-class Tables:
-    """Results of an experiment.
+class Failure:
+    """A cell that could not be simulated.
 
     Attributes
     ----------
-    estimates : DataFrame
-        The cell's factors, strategy, metric, n, estimate, low, high, method, exact.
-    contrasts : DataFrame
-        The cell's factors, first, second, metric, n, difference (second − first), low, high, method, level,
-        variance_reduction.
-    published : DataFrame
-        strategy, metric, published, published_n, estimate, exact, z: how many standard errors of the
-        published n lie between the published value and ours (the exact one if known), beyond its rounding.
-        Empty where nothing was published.
+    experiment : str
+    factors : dict of str to value
+        The cell.
+    strategy : str
+    replication : int
+    why : str
     """
 
-    estimates: pd.DataFrame
-    contrasts: pd.DataFrame
-    published: pd.DataFrame
+    experiment: str
+    factors: dict[str, Factor]
+    strategy: str
+    replication: int
+    why: str
 
 
 @dataclass(frozen=True)
-class Task:
-    """A block of runs of a cell under every strategy: what one process does at a time."""
+class Job:
+    """An experiment, and how much of it shall be run.
 
-    where: str
-    scenarios: dict[str, Scenario]
-    engine: Engine
+    Attributes
+    ----------
+    plan : Plan
+    seed : int
+    asked : int or None
+        Runs of each strategy in each cell; as many as the experiment asks for or needs if None.
+    """
+
+    plan: Plan
     seed: int
-    block: int
-    size: int
+    asked: int | None = None
 
-    def simulate(self) -> Sums:
-        """Simulate the runs, on common random numbers.
+    @cached_property
+    def identities(self) -> list[str]:
+        """Digests of what the cells simulate."""
+        return [scenarios_identity(cell.scenarios) for cell in self.plan.cells]
 
-        Raises
-        ------
-        EnginesDifferError
-            If the engines do not agree on one of the cell's first runs.
-        """
-        draws = Streams(self.seed, self.block, self.size)
-        tables = {}
-        for name, scenario in self.scenarios.items():
-            program = unfold(scenario)
-            if self.block == 0 and (wrong := check_engines(program, self.seed, min(self.size, CHECKED))):
-                raise EnginesDifferError(f"{self.where}, {name}, seed {self.seed}, {wrong}")
-            tables[name] = simulate_block(program, draws, self.engine, conditionally=True)
-        return Sums.of(tables)
+    @property
+    def most(self) -> int:
+        """Runs of each strategy that a cell may have."""
+        return self.asked or self.plan.experiment.replications
+
+    @property
+    def pilots(self) -> list[Chunk]:
+        """Chunks that tell how many runs the cells need, one a cell; none where that is known."""
+        if self.asked or self.plan.experiment.precision is None or self.most <= 2 * PILOT_RUNS:
+            return []  # a pilot would spare nothing
+        return [self._chunk(cell, PILOT, PILOT_RUNS) for cell in range(len(self.plan.cells))]
+
+    def sizes(self, kept: Kept) -> list[int | None]:
+        """Give the runs of each strategy by cell; None where the pilot that tells is not kept."""
+        pilots = self.pilots
+        if not pilots:
+            return [self.most] * len(self.plan.cells)
+        return [self._size(kept.read(pilot.key)) for pilot in pilots]
+
+    def _size(self, pilot: Sums | None) -> int | None:
+        if pilot is None:
+            return None
+        experiment = self.plan.experiment
+        assert experiment.precision is not None
+        found = [estimate(pilot, m, name) for name in experiment.strategies for m in experiment.headline]
+        return experiment.precision.runs(found, self.most)
+
+    def chunks(self, cell: int, size: int) -> list[Chunk]:
+        """Give the chunks of a cell with so many runs of each strategy."""
+        return [self._chunk(cell, *block) for block in blocks(size)]
+
+    def _chunk(self, cell: int, block: int, size: int) -> Chunk:
+        scenarios, identity = self.plan.cells[cell].scenarios, self.identities[cell]
+        engine = self.plan.experiment.engine
+        return Chunk(scenarios, identity, program_identity(), engine, self.seed, block, size)
 
 
-def _tasks(plan: Plan, cell: Cell, seed: int, sizes: Iterable[tuple[int, int]]) -> Iterator[Task]:
-    """One task for each (number, size) of a block."""
-    where = ", ".join([plan.name, *(f"{key} = {value}" for key, value in cell.factors.items())])
-    for block, size in sizes:
-        yield Task(where, cell.scenarios, plan.experiment.engine, seed, block, size)
+@dataclass(frozen=True)
+class Part:
+    """A chunk, and for which cell of which job it is."""
+
+    job: Job
+    cell: int
+    chunk: Chunk
 
 
-def _simulate(tasks: Iterable[Task], jobs: int) -> Iterator[Sums]:
-    """Do tasks on so many processes; their sums come in the order of the tasks."""
-    parallel = Parallel(n_jobs=jobs, return_as="generator", batch_size=1, pre_dispatch="3*n_jobs")
-    return iter(parallel(delayed(task.simulate)() for task in tasks))
+@dataclass
+class Record:
+    """What a job took.
+
+    Attributes
+    ----------
+    kept, simulated : int
+        Chunks that had been kept, and that were simulated.
+    runs : int
+        Simulated, of all strategies together.
+    seconds : float
+        That these took, of one process.
+    failures : list of Failure
+    """
+
+    kept: int = 0
+    simulated: int = 0
+    runs: int = 0
+    seconds: float = 0.0
+    failures: list[Failure] = field(default_factory=list)
 
 
-def needed(plan: Plan, most: int, seed: int, jobs: int) -> list[int]:
-    """Find out by a pilot how many runs of each strategy the cells of an experiment need.
+Advance = Callable[[int, int], None]
+"""Told (chunks, runs) that have been added."""
+
+
+class Study:
+    """Jobs on their way to tables.
 
     Parameters
     ----------
-    plan : Plan
-        The experiment.
-    most, seed, jobs : int
-        Runs that a cell may have, and has where the experiment asks for no precision or they are few; seed of
-        the study; processes at work.
+    jobs : list of Job
+    kept : Kept
+    say : callable
+        Told a sentence of what is worth knowing.
 
-    Returns
-    -------
-    list of int
-        By cell.
-    """
-    experiment = plan.experiment
-    if experiment.precision is None or most <= 2 * PILOT_RUNS:  # a pilot would spare nothing
-        return [most] * len(plan.cells)
-    tasks = (task for cell in plan.cells for task in _tasks(plan, cell, seed, [(PILOT, PILOT_RUNS)]))
-    pilots = [
-        [estimate(sums, metric, name) for name in experiment.strategies for metric in experiment.headline]
-        for sums in _simulate(tasks, jobs)
-    ]
-    return [experiment.precision.runs(pilot, most) for pilot in pilots]
-
-
-def run(
-    plan: Plan, replications: list[int], seed: int, jobs: int, advance: Callable[[int, int], None]
-) -> Tables:
-    """Run an experiment.
-
-    Parameters
+    Attributes
     ----------
-    plan : Plan
-        The experiment.
-    replications : list of int
-        Runs of each strategy, by cell.
-    seed, jobs : int
-        Seed of the study; processes at work.
-    advance : callable
-        Told (cells, runs) that have been added.
+    records : dict of str to Record
+        By the name of the experiment.
     """
-    estimates: list[dict[str, Any]] = []
-    contrasts: list[dict[str, Any]] = []
-    published: list[dict[str, Any]] = []
-    experiment = plan.experiment
-    headline = [metric for metric in experiment.headline if METRICS[metric].kind in CONTRASTED]
-    # Bonferroni: all contrasts of the headline in all cells hold together with the confidence.
-    asked = max(len(experiment.pairs()) * len(headline) * len(plan.cells), 1)
-    level = 1 - (1 - CONFIDENCE) / asked
-    cut = [list(blocks(n)) for n in replications]
-    tasks = (
-        task for cell, sizes in zip(plan.cells, cut, strict=True) for task in _tasks(plan, cell, seed, sizes)
-    )
-    done = _simulate(tasks, jobs)
 
-    def told(parts: Iterator[Sums]) -> Iterator[Sums]:
+    def __init__(self, jobs: list[Job], kept: Kept, say: Callable[[str], None]) -> None:
+        self.jobs = jobs
+        self.kept = kept
+        self.say = say
+        self.records = {job.plan.name: Record() for job in jobs}
+        self._sizes: dict[str, list[int | None]] = {}
+
+    def pilots(self) -> list[Part]:
+        """Give the pilots that are missing."""
+        parts = [Part(job, cell, chunk) for job in self.jobs for cell, chunk in enumerate(job.pilots)]
+        return self._missing(parts)
+
+    def sizes(self, job: Job) -> list[int | None]:
+        """Give the runs of each strategy by cell, once the pilots are made; None where there is none."""
+        name = job.plan.name
+        if name not in self._sizes:
+            self._sizes[name] = job.sizes(self.kept)
+        return self._sizes[name]
+
+    def parts(self, job: Job) -> list[Part]:
+        """Give all parts of a job, once the pilots are made."""
+        return [
+            Part(job, cell, chunk)
+            for cell, size in enumerate(self.sizes(job))
+            for chunk in job.chunks(cell, size or 0)
+        ]
+
+    def missing(self) -> list[Part]:
+        """Give the parts that are missing, now that the pilots are made."""
+        return self._missing([part for job in self.jobs for part in self.parts(job)])
+
+    def _missing(self, parts: list[Part]) -> list[Part]:
+        missing, damaged = self.kept.sort(part.chunk for part in parts)
+        for key in damaged:
+            part = next(part for part in parts if part.chunk.key == key)
+            self.say(f"a chunk of {_where(part)} is damaged ({self.kept.file(key)}); it is simulated again.")
+        absent = {*missing, *damaged}
         for part in parts:
-            advance(0, part.n * len(experiment.strategies))
-            yield part
+            self.records[part.job.plan.name].kept += part.chunk.key not in absent
+        return [part for part in parts if part.chunk.key in absent]
 
-    for cell, sizes in zip(plan.cells, cut, strict=True):
-        sums = reduce(add, told(islice(done, len(sizes))))
-        for name, scenario in cell.scenarios.items():
-            exact = _exact(scenario)
-            for metric in METRICS:
-                found = estimate(sums, metric, name, CONFIDENCE)
-                row = {"strategy": name, **asdict(found), "exact": exact.get(metric)}
-                estimates.append({**cell.factors, **row})
-                if cell.factors == plan.base and experiment.published:
-                    value = experiment.published.values.get(name, {}).get(metric)
-                    if value is not None:
-                        published.append(_compare(sums, row, value, experiment.published.n))
-        for first, second in experiment.pairs():
-            for metric in headline:
-                apart = contrast(sums, metric, first, second, level)
-                row = {"first": first, "second": second, **asdict(apart), "level": level}
-                contrasts.append({**cell.factors, **row})
-        advance(1, 0)
-    return Tables(pd.DataFrame(estimates), pd.DataFrame(contrasts), pd.DataFrame(published))
+    def simulate(self, parts: list[Part], workers: Workers, advance: Advance) -> Iterator[Job]:
+        """Simulate parts; give every job of which all parts are done, those first that have none."""
+        waiting: dict[str, list[Part]] = {}
+        for part in parts:
+            waiting.setdefault(part.chunk.key, []).append(part)
+        left = {id(job): sum(part.job is job for part in parts) for job in self.jobs}
+        yield from (job for job in self.jobs if not left[id(job)])
+        chunks = [same[0].chunk for same in waiting.values()]
+        for done in workers.simulate(chunks, self.kept) if chunks else ():
+            chunk = chunks[done.number]
+            for part in waiting[chunk.key]:
+                self._note(part, done)
+                left[id(part.job)] -= 1
+                advance(1, chunk.runs)
+                if not left[id(part.job)]:
+                    yield part.job
+
+    def _note(self, part: Part, done: Done) -> None:
+        record = self.records[part.job.plan.name]
+        if done.failure is not None:
+            failed, cell = done.failure, part.job.plan.cells[part.cell]
+            name = part.job.plan.name
+            failure = Failure(name, cell.factors, failed.strategy, failed.replication, failed.why)
+            record.failures.append(failure)
+        record.simulated += 1
+        record.runs += part.chunk.runs
+        record.seconds += done.seconds
+
+    def failures(self, job: Job) -> list[Failure]:
+        """Give the cells of a job that failed, each with the first replication that did."""
+        found: dict[str, Failure] = {}
+        for failure in sorted(self.records[job.plan.name].failures, key=lambda failure: failure.replication):
+            found.setdefault(str(failure.factors), failure)
+        return list(found.values())
+
+    def _whole(self, job: Job) -> Iterator[tuple[Cell, list[Chunk]]]:
+        failed = [failure.factors for failure in self.failures(job)]
+        for number, (cell, size) in enumerate(zip(job.plan.cells, self.sizes(job), strict=True)):
+            if size is not None and cell.factors not in failed:
+                yield cell, job.chunks(number, size)
+
+    def cells(self, job: Job) -> Iterator[tuple[Cell, Sums]]:
+        """Give the cells of a job that did not fail, with the sums over their runs."""
+        return ((cell, reduce(add, map(self._sums, chunks))) for cell, chunks in self._whole(job))
+
+    def keys(self, job: Job) -> list[tuple[Cell, list[str]]]:
+        """Give the cells of a job that did not fail, with the keys of their chunks."""
+        return [(cell, [chunk.key for chunk in chunks]) for cell, chunks in self._whole(job)]
+
+    def used(self) -> dict[str, list[str]]:
+        """Give the keys of all chunks that the jobs ask for, pilots too, by the name of the experiment."""
+        return {
+            job.plan.name: sorted({part.chunk.key for part in self.parts(job)} | {c.key for c in job.pilots})
+            for job in self.jobs
+        }
+
+    def _sums(self, chunk: Chunk) -> Sums:
+        sums = self.kept.read(chunk.key)
+        if sums is None:  # somebody has removed it in the meantime
+            sums = chunk.simulate()
+            keep(self.kept, chunk.key, encoded(sums))
+        return sums
 
 
-def _exact(scenario: Scenario) -> dict[str, float]:
-    """Give what is known of a scenario without simulation, rates included."""
-    found = theory.exact(scenario)
-    rates = {
-        name: what.times * found[what.part] / found[what.whole]
-        for name, what in METRICS.items()
-        if what.kind == "rate" and what.part in found and found.get(what.whole, 0.0) > 0
-    }
-    return found | rates
-
-
-def _compare(sums: Sums, row: dict[str, Any], value: Decimal, n: int) -> dict[str, Any]:
-    """Set a published value beside ours: how many of its standard errors apart, rounding forgiven?"""
-    column = {(row["strategy"], METRICS[row["metric"]].part): 1.0}
-    ours = row["estimate"] if row["exact"] is None else row["exact"]
-    rounding = 0.5 * 10.0 ** int(value.as_tuple().exponent)
-    apart = float(value) - ours
-    beyond = np.copysign(max(abs(apart) - rounding, 0.0), apart)
-    error = (sums.product(column, column) / sums.n / n) ** 0.5
-    kept = {key: row[key] for key in ("strategy", "metric", "estimate", "low", "high", "exact")}
-    z = beyond / error if error else (0.0 if beyond == 0 else np.inf)
-    return {**kept, "published": float(value), "published_n": n, "z": z}
+def _where(part: Part) -> str:
+    factors = part.job.plan.cells[part.cell].factors
+    return ", ".join([part.job.plan.name, *(f"{key} = {value}" for key, value in factors.items())])

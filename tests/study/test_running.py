@@ -14,10 +14,12 @@ from sim.program import unfold
 from sim.simulation import blocks, simulate_block
 from sim.streams import BLOCK, Streams
 from sim.study.config import load
-from sim.study.errors import EnginesDifferError
 from sim.study.files import replacing, write_csv
+from sim.study.kept import Kept
 from sim.study.precision import PILOT
-from sim.study.running import needed, run
+from sim.study.results import tables_of
+from sim.study.running import Job, Study
+from sim.study.workers import Workers
 from sim.sums import Sums
 
 N = BLOCK + 100
@@ -28,17 +30,33 @@ def plan(project):
     return load(project / "experiments" / "tiny.toml", project)
 
 
-def nothing(cells, runs):
-    pass
+@pytest.fixture
+def kept(tmp_path):
+    return Kept(tmp_path / "chunks")
 
 
-def test_the_runs_of_a_cell_are_those_of_simulate(plan):
-    counted = []
-    tables = run(plan, [N, N], 7, 1, lambda cells, runs: counted.append((cells, runs)))
-    assert [sum(column) for column in zip(*counted, strict=True)] == [2, 2 * 2 * N]
+@pytest.fixture
+def tables(kept):
+    """Give the tables of an experiment, at seed 7, on one core."""
+    return lambda plan, n=None: tables_of(Job(plan, 7, n), kept, Workers(1))
+
+
+@pytest.fixture
+def sizes(kept):
+    """Give the runs by cell that an experiment gets."""
+
+    def asked(plan):
+        study = Study([Job(plan, 7)], kept, print)
+        assert list(study.simulate(study.pilots(), Workers(1), lambda *_: None)) == study.jobs
+        return study.sizes(study.jobs[0])
+
+    return asked
+
+
+def test_the_runs_of_a_cell_are_those_of_simulate(plan, tables):
+    table = tables(plan, N).estimates
     for cell in plan.cells:
         frames = {name: sim.simulate(scenario, N, 7) for name, scenario in cell.scenarios.items()}
-        table = tables.estimates
         here = table[table["store.write.median"] == cell.factors["store.write.median"]]
         for name, frame in frames.items():
             row = here[(here.strategy == name) & (here.metric == "makespan_s")].iloc[0]
@@ -47,8 +65,8 @@ def test_the_runs_of_a_cell_are_those_of_simulate(plan):
             assert row["estimate"] == frame["makespan_s"].quantile(0.95, "inverted_cdf")
 
 
-def test_one_crash_is_estimated_conditionally(plan):
-    table = run(plan, [N, N], 7, 1, nothing).estimates
+def test_one_crash_is_estimated_conditionally(plan, tables):
+    table = tables(plan, N).estimates
     shares = table[table.metric == "p_duplicate"]
     assert shares.method.tolist() == ["conditional"] * 4
     assert shares.n.tolist() == [N] * 4
@@ -56,21 +74,21 @@ def test_one_crash_is_estimated_conditionally(plan):
     assert (table[table.metric == "wasted_tokens"].method == "t").all()
 
 
-def test_tables(plan):
-    tables = run(plan, [300, 300], 7, 1, nothing)
-    assert len(tables.estimates) == 2 * 2 * len(METRICS)
-    assert len(tables.contrasts) == 2 * 1 * 2
+def test_tables(plan, tables):
+    found = tables(plan, 300)
+    assert len(found.estimates) == 2 * 2 * len(METRICS)
+    assert len(found.contrasts) == 2 * 1 * 2
     # one pair of strategies, two headline metrics, two cells: four intervals hold together
-    assert tables.contrasts["level"].unique() == [pytest.approx(1 - 0.05 / 4)]
+    assert found.contrasts["level"].unique() == [pytest.approx(1 - 0.05 / 4)]
     frames = {name: sim.simulate(scenario, 300, 7) for name, scenario in plan.cells[1].scenarios.items()}
     ours = contrast(Sums.of(frames), "makespan_s", "restart", "checkpoint", 1 - 0.05 / 4)
-    row = tables.contrasts.iloc[3]
+    row = found.contrasts.iloc[3]
     assert (row["first"], row["second"], row["metric"]) == ("restart", "checkpoint", "makespan_s")
     assert tuple(row[["difference", "low", "high"]]) == pytest.approx((ours.difference, ours.low, ours.high))
-    assert len(tables.published) == 0
+    assert len(found.published) == 0
 
 
-def test_published_values_are_compared_beyond_their_rounding(project):
+def test_published_values_are_compared_beyond_their_rounding(project, tables):
     file = project / "experiments" / "tiny.toml"
     published = """
 [published]
@@ -84,7 +102,7 @@ restart = { crashes = "1.2", p_duplicate = "0.5" }
     base = next(cell for cell in plan.cells if cell.factors == plan.base)
     assert base is not plan.cells[0]
     frame = sim.simulate(base.scenarios["restart"], 500, 7)
-    table = run(plan, [500, 500], 7, 1, nothing).published.set_index("metric")
+    table = tables(plan, 500).published.set_index("metric")
     assert plan.experiment.published.values["restart"]["p_duplicate"] == Decimal("0.5")
     duplicates = frame["duplicate_actions"] > 0
     ours = table.loc["p_duplicate"]
@@ -97,18 +115,19 @@ restart = { crashes = "1.2", p_duplicate = "0.5" }
 # ------------------------------------------------------------------------------------- engines, precision
 
 
-def asking(project, text):
+def asking(project, text, replications="1500"):
     """Give the tiny experiment with more top-level keys."""
     file = project / "experiments" / "tiny.toml"
-    file.write_text(file.read_text().replace("seed = 7\n", f"seed = 7\n{text}\n"))
+    whole = file.read_text().replace("seed = 7\n", f"seed = 7\n{text}\n")
+    file.write_text(whole.replace("replications = 1500", f"replications = {replications}"))
     return load(file, project)
 
 
-def test_the_engine_that_is_asked_for_simulates(project, monkeypatch):
+def test_the_engine_that_is_asked_for_simulates(project, tables):
     plan = asking(project, 'engine = "events"')
-    table = run(plan, [200, 200], 7, 1, nothing).estimates
+    table = tables(plan, 200).estimates
     assert set(table[table.metric == "p_duplicate"].method) <= {"Wilson", "Clopper-Pearson"}
-    other = run(load_other(project), [200, 200], 7, 1, nothing).estimates
+    other = tables(load_other(project), 200).estimates
     makespans = [t[t.metric == "makespan_s"].estimate.tolist() for t in (table, other)]
     assert makespans[0] == makespans[1]
 
@@ -119,7 +138,7 @@ def load_other(project):
     return load(file, project)
 
 
-def test_engines_that_differ_stop_the_study_with_the_number_of_the_replication(plan, monkeypatch):
+def test_engines_that_differ_make_a_cell_fail_at_the_replication(plan, kept, monkeypatch):
     simulate = timeline.simulate
 
     def wrong(timetable, crashes):
@@ -128,27 +147,30 @@ def test_engines_that_differ_stop_the_study_with_the_number_of_the_replication(p
         return columns
 
     monkeypatch.setattr(timeline, "simulate", wrong)
-    expected = r"tiny, store.write.median = 0.1, restart, seed 7, replication 41: redone_steps is \d+ on the"
-    with pytest.raises(EnginesDifferError, match=expected):
-        run(plan, [100, 100], 7, 1, nothing)
+    study = Study([Job(plan, 7, 100)], kept, print)
+    assert list(study.simulate(study.missing(), Workers(1), lambda *_: None)) == study.jobs
+    failures = study.failures(study.jobs[0])
+    assert [failure.factors for failure in failures] == [cell.factors for cell in plan.cells]
+    assert {(failure.strategy, failure.replication) for failure in failures} == {("restart", 41)}
+    assert failures[0].why.startswith("the engines do not agree: redone_steps is ")
+    assert list(study.cells(study.jobs[0])) == []
 
 
-def test_without_a_precision_every_cell_gets_all_replications(plan):
-    assert needed(plan, 1500, 7, 1) == [1500, 1500]
+def test_without_a_precision_every_cell_gets_all_replications(plan, sizes):
+    assert sizes(plan) == [1500, 1500]
 
 
-def test_a_pilot_says_how_many_replications_a_precision_takes(project):
-    plan = asking(project, "precision = { relative = 0.01, absolute = 1e-5 }")
-    sizes = needed(plan, 10**9, 7, 1)
-    assert all(BLOCK <= size < 10**7 and size % BLOCK == 0 for size in sizes)
-    table = run(plan, sizes, 7, 1, nothing).estimates
+def test_a_pilot_says_how_many_replications_a_precision_takes(project, sizes, tables):
+    plan = asking(project, "precision = { relative = 0.01, absolute = 1e-5 }", "1_000_000_000")
+    assert all(BLOCK <= size < 10**7 and size % BLOCK == 0 for size in sizes(plan))
+    table = tables(plan).estimates
     for _, row in table[table.metric.isin(plan.experiment.headline)].iterrows():
         assert plan.experiment.precision.reached(row["estimate"], row["low"], row["high"])
 
 
-def test_replications_are_a_cap_on_what_a_precision_takes(project):
-    plan = asking(project, "precision = { relative = 1e-4 }")
-    assert needed(plan, 5000, 7, 1) == [5000, 5000]
+def test_replications_are_a_cap_on_what_a_precision_takes(project, sizes):
+    plan = asking(project, "precision = { relative = 1e-4 }", "9000")
+    assert sizes(plan) == [9000, 9000]
 
 
 def test_the_pilot_shares_no_run_with_the_study(plan):

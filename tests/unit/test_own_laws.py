@@ -7,11 +7,15 @@ from conftest import REPOSITORY
 
 from sim.contract import examine
 from sim.laws import LAWS
-from sim.study import own_laws, running
+from sim.study import own_laws
 from sim.study.config import load
 from sim.study.errors import InputError
 from sim.study.files import write_csv
+from sim.study.kept import Kept
 from sim.study.own_laws import load_laws, origin
+from sim.study.results import tables_of
+from sim.study.running import Job
+from sim.study.workers import Workers
 
 SHIPPED = sorted(
     file for file in own_laws.folder_of(REPOSITORY).glob("*.py") if not file.name.startswith("_")
@@ -183,7 +187,8 @@ def with_crashes(project: Path, law: str) -> None:
 def contrasts(project: Path) -> str:
     """Contrasts of the tiny experiment on one core, as a file has them."""
     plan = load(project / "experiments" / "tiny.toml", project)
-    table = running.run(plan, [200] * len(plan.cells), plan.experiment.seed, 1, lambda *_: None).contrasts
+    job = Job(plan, plan.experiment.seed, 200)
+    table = tables_of(job, Kept(project / "chunks"), Workers(1)).contrasts
     write_csv(project / "contrasts.csv", table)
     return (project / "contrasts.csv").read_text()
 

@@ -120,13 +120,13 @@ def test_all_mistakes_of_all_files_at_once(savegap, project):
         assert told in errors
 
 
-def test_results_of_before_are_not_touched(savegap, project):
+def test_results_of_before_are_not_touched(savegap, project, contents):
     savegap("run", "--jobs", "1", "--replications", "20")
-    before = {file: file.read_bytes() for file in (project / "results").rglob("*.*")}
+    before = contents(project / "results")
     text = (project / EXPERIMENT).read_text()
     (project / EXPERIMENT).write_text(text.replace("sigma = 0.5", "sigma = 0"))
     assert savegap("run")[0] == 2
-    assert {file: file.read_bytes() for file in (project / "results").rglob("*.*")} == before
+    assert contents(project / "results") == before
 
 
 def test_a_report_of_results_of_another_version_is_refused(savegap, project):
@@ -173,19 +173,6 @@ def test_an_option_out_of_range(savegap, option, value, told):
     assert code == 2
     assert option in errors
     assert told in errors
-
-
-def test_engines_that_differ_end_the_study_with_what_to_look_at(savegap, project, monkeypatch):
-    monkeypatch.setattr(
-        "sim.study.running.check_engines", lambda *_: "replication 3: crashes is 1 here and 2 there."
-    )
-    code, _, errors = savegap("run", "--jobs", "1", "--replications", "5")
-    assert code == 1
-    assert errors.splitlines()[-1] == (
-        "error: the engines do not agree: tiny, store.write.median = 0.1, restart, seed 7, "
-        "replication 3: crashes is 1 here and 2 there."
-    )
-    assert not (project / "results/tiny").exists()
 
 
 def test_no_project(savegap, tmp_path_factory, monkeypatch):

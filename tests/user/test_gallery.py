@@ -38,7 +38,7 @@ def with_own_law(savegap, project):
     return project
 
 
-def test_a_law_in_one_file_is_in_the_tables_and_in_the_gallery(savegap, with_own_law):
+def test_a_law_in_one_file_is_in_the_tables_and_in_the_gallery(savegap, with_own_law, contents):
     results = with_own_law / "results"
     code, _, errors = savegap("run", "--jobs", 2, "--replications", 50)
     assert code == 0, errors
@@ -53,9 +53,9 @@ def test_a_law_in_one_file_is_in_the_tables_and_in_the_gallery(savegap, with_own
     assert readme.count("(the project's own)") == 1
     page = (results / "report.html").read_text()
     assert page.count('alt="Density and hazard of the law ') == len(LAWS)
-    first = {file: file.read_bytes() for file in results.rglob("*.*")}
+    first = contents(results)
     assert savegap("report")[0] == 0
-    assert {file: file.read_bytes() for file in results.rglob("*.*")} == first
+    assert contents(results) == first
 
 
 @pytest.mark.usefixtures("few_laws")

@@ -1,5 +1,6 @@
 """The command as a person uses it: what it writes, and that no circumstance changes a digit."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -11,19 +12,12 @@ import pytest
 pytestmark = pytest.mark.usefixtures("few_laws")
 
 
-def contents(folder):
-    return {
-        str(file.relative_to(folder)): file.read_bytes()
-        for file in sorted(folder.rglob("*"))
-        if file.is_file()
-    }
-
-
-def test_run_writes_tables_figures_and_report(savegap, project):
+def test_run_writes_tables_figures_and_report(savegap, project, contents):
     code, output, errors = savegap("run", "--jobs", "1")
     assert code == 0, errors
     assert set(contents(project / "results")) == {
         "README.md",
+        "manifest.json",
         "gallery/constant.svg",
         "gallery/weibull.svg",
         "report.html",
@@ -37,7 +31,7 @@ def test_run_writes_tables_figures_and_report(savegap, project):
     row = estimates[(estimates.metric == "p_duplicate") & (estimates.strategy == "restart")].iloc[1]
     readme = (project / "results/README.md").read_text()
     assert f"**Answer.** {100 * row.estimate:.3g} % of the runs repeat it." in readme
-    assert "2/2 cells, 6,000/6,000 runs" in errors
+    assert "2/2 chunks, 6,000/6,000 runs" in errors
     assert "wrote" in output
 
 
@@ -48,13 +42,13 @@ def test_the_report_needs_no_other_file(savegap, project):
     assert "http" not in page
 
 
-def test_the_number_of_jobs_changes_no_byte(savegap, project):
+def test_the_number_of_jobs_changes_no_byte(savegap, project, contents):
     for jobs in (1, 2):
         assert savegap("run", "--jobs", jobs, "--out", project / f"with-{jobs}")[0] == 0
     assert contents(project / "with-1") == contents(project / "with-2")
 
 
-def test_a_second_run_changes_no_byte(savegap, project):
+def test_a_second_run_changes_no_byte(savegap, project, contents):
     savegap("run", "--jobs", "1")
     first = contents(project / "results")
     savegap("run", "--jobs", "1")
@@ -99,17 +93,17 @@ def test_the_project_is_the_nearest_folder_upward(savegap, project, monkeypatch)
     assert (project / "results/tiny/estimates.csv").is_file()
 
 
-def test_report_draws_again_without_simulating(savegap, project, monkeypatch):
+def test_report_draws_again_without_simulating(savegap, project, monkeypatch, contents):
     savegap("run", "--jobs", "1", "--replications", "60")
     before = contents(project / "results")
     (project / "results/tiny/writes.svg").unlink()
-    monkeypatch.setattr("sim.study.running.simulate_block", None)
+    monkeypatch.setattr("sim.study.chunks.simulate_block", None)
     assert savegap("report")[0] == 0
     assert contents(project / "results") == before
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_ctrl_c_stops_within_two_seconds_and_says_what_was_kept(project, jobs):
+def test_ctrl_c_stops_within_two_seconds_and_says_what_is_kept(project, jobs):
     text = (project / "experiments/tiny.toml").read_text()
     many = text.replace("replications = 1500", "replications = 100_000_000")
     (project / "experiments/tiny-2.toml").write_text(many)
@@ -125,7 +119,8 @@ def test_ctrl_c_stops_within_two_seconds_and_says_what_was_kept(project, jobs):
     _, errors = process.communicate(timeout=30)
     assert time.monotonic() - begin < 2
     assert process.returncode == 130
-    assert errors.splitlines()[-1] == f"stopped; kept: tiny ({project / 'results'})."
+    said = rf"stopped; \d+ chunks are kept \({project / 'results'}\). The same command goes on from there."
+    assert re.fullmatch(said, errors.splitlines()[-1])
     assert "Traceback" not in errors
     assert not (project / "results/tiny-2").exists()
 

@@ -1,0 +1,109 @@
+"""A chunk of work: a block of replications of one cell, and the digest of all that determines its outcome."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from sim.program import unfold
+from sim.scenario import Scenario
+from sim.simulation import Engine, check_engines, simulate_block
+from sim.streams import BLOCK, Streams
+from sim.study.identity import code, content, digest, versions
+from sim.sums import Sums
+
+CHECKED = 64
+"""How many runs of each strategy in each cell are simulated on both engines."""
+
+
+class ReplicationError(Exception):
+    """A replication could not be simulated, or the engines do not agree on it."""
+
+    def __init__(self, strategy: str, replication: int, why: str) -> None:
+        super().__init__(strategy, replication, why)
+        self.strategy = strategy
+        self.replication = replication
+        self.why = why
+
+
+def program_identity() -> str:
+    """Give the digest of the program that simulates chunks."""
+    return digest([code("sim.study.chunks"), versions()])
+
+
+def scenarios_identity(scenarios: dict[str, Scenario]) -> str:
+    """Give the digest of what a cell simulates under which names."""
+    return digest([[name, content(scenario)] for name, scenario in scenarios.items()])
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A block of runs of a cell under every strategy: what one process does at a time.
+
+    Attributes
+    ----------
+    scenarios : dict of str to Scenario
+        By strategy.
+    identity : str
+        Their digest.
+    program : str
+        Digest of the program that simulates them.
+    engine : str
+    seed, block, size : int
+    """
+
+    scenarios: dict[str, Scenario]
+    identity: str
+    program: str
+    engine: Engine
+    seed: int
+    block: int
+    size: int
+
+    @cached_property
+    def key(self) -> str:
+        """What it is kept under."""
+        return digest([self.identity, self.program, self.engine, self.seed, self.block, self.size])
+
+    @property
+    def runs(self) -> int:
+        """Of all strategies together."""
+        return self.size * len(self.scenarios)
+
+    def simulate(self) -> Sums:
+        """Simulate the runs, on common random numbers.
+
+        Raises
+        ------
+        ReplicationError
+            If a replication cannot be simulated, or the engines do not agree on one of the cell's first runs.
+        """
+        draws = Streams(self.seed, self.block, self.size)
+        tables = {}
+        for name, scenario in self.scenarios.items():
+            try:
+                program = unfold(scenario)
+                wrong = (
+                    check_engines(program, self.seed, min(self.size, CHECKED)) if self.block == 0 else None
+                )
+                tables[name] = simulate_block(program, draws, self.engine, conditionally=True)
+            except Exception as error:
+                why = f"{type(error).__name__}: {error}"
+                raise ReplicationError(name, self._first_failing(scenario), why) from None
+            if wrong:
+                raise ReplicationError(name, wrong[0], f"the engines do not agree: {wrong[1]}")
+        return Sums.of(tables)
+
+    def _first_failing(self, scenario: Scenario) -> int:
+        """Find the replication that fails: the last one of the fewest that fail together."""
+
+        def fails(size: int) -> bool:
+            try:
+                simulate_block(unfold(scenario), Streams(self.seed, self.block, size), self.engine, True)
+            except Exception:
+                return True
+            return False
+
+        good, bad = 0, self.size
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            good, bad = (good, middle) if fails(middle) else (middle, bad)
+        return self.block * BLOCK + bad - 1
