@@ -3,6 +3,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 BENCH  := $(VENV)/.bench
+DASK   := $(VENV)/.dask
 export PYTHONDONTWRITEBYTECODE :=
 # One thread a process: the study runs one worker a core, and its digits must not depend on threads.
 export OMP_NUM_THREADS := 1
@@ -14,16 +15,16 @@ export OPENBLAS_NUM_THREADS := 1
 help:                ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-experiments: $(READY)  ## run the whole study: results/ and its report (about 6 minutes on 2 cores)
+experiments: $(READY)  ## run the whole study, or what of it has changed: results/ and its report (about 6 minutes on 2 cores)
 	$(BIN)/savegap run
 
-quick: $(READY)        ## the same study with few replications, into .quick/ (about 20 seconds)
+quick: $(READY)        ## the same study with few replications, into .quick/ (about 40 seconds)
 	$(BIN)/savegap run --replications 200 --out .quick
 
 test: $(READY)         ## tests, without those marked slow
 	$(BIN)/pytest -m "not slow"
 
-test-all: $(READY)     ## every test
+test-all: $(DASK)      ## every test, those of a cluster too
 	$(BIN)/pytest
 
 bench: $(BENCH)        ## speed and memory, beside other models: results/measured/bench.md (about 4 minutes, longer on a busy machine)
@@ -41,10 +42,11 @@ format: $(READY)       ## let ruff mend what it can
 
 lock:                ## resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --group dev --generate-hashes --universal --no-header --upgrade -o requirements.lock
+	uv pip compile pyproject.toml --extra dask --constraint requirements.lock --generate-hashes --universal --no-header --upgrade -o requirements-dask.lock
 	uv pip compile --group bench --constraint requirements.lock --generate-hashes --universal --no-header --upgrade -o benchmarks/requirements.lock
 
 clean:               ## remove the environment and everything ignored that was made here
-	rm -rf $(VENV) .quick build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks results/report.html
+	rm -rf $(VENV) .quick build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks results/report.html results/run.json results/.kept
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment follows the lock: a changed lock makes a new one, so that nothing stays from before.
@@ -55,6 +57,11 @@ $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# A cluster is an extra, so it comes with the first test of one.
+$(DASK): $(READY) requirements-dask.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dask.lock
 	@touch $@
 
 # The compiled peer is for benchmarks alone, so it comes with the first of them.

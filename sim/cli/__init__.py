@@ -8,6 +8,7 @@ from sim.cli.fit import fit
 from sim.cli.laws import laws
 from sim.cli.options import INPUT_ERROR
 from sim.cli.prove import prove
+from sim.cli.replay import find, replay
 from sim.cli.run import clean, compare, plan, report, run
 from sim.cli.systems import systems
 
@@ -24,7 +25,10 @@ def cli() -> None:
       savegap run                        the whole study, into results/
       savegap run article --jobs 1       one experiment, by its name, on one core
       savegap run mine.toml --replications 500 --out /tmp/try
+      savegap plan                       what a run would do, why, and about how long it would take
       savegap report                     draw the report again, without simulating
+      savegap find article --where "duplicate_actions > 0"
+                                         the runs behind a number; savegap replay tells what happened
       savegap laws                       the laws that times can have, and how to add one
       savegap systems                    LangGraph, Temporal and others as presets, with sources
       savegap prove temporal             every placement of two faults in a small run
@@ -32,7 +36,7 @@ def cli() -> None:
     """
 
 
-for command in (run, plan, report, clean, compare, laws, fit, systems, prove):
+for command in (run, plan, report, clean, compare, find, replay, laws, fit, systems, prove):
     cli.add_command(command)
 
 

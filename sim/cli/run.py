@@ -264,10 +264,17 @@ def _report(home: Path, target: Path, jobs: int) -> None:
 
 def _tell(failed: list["Failure"], study: "Study") -> None:
     """Report cells that failed: where, why, and how to see it again."""
+    from sim.study.replaying import replay_command
+
+    bases = {job.plan.name: job.plan.base for job in study.jobs}
     for failure in failed:
         cell = ", ".join(f"{key} = {value}" for key, value in failure.factors.items())
         where = ", ".join(part for part in (failure.experiment, cell, failure.strategy) if part)
         say(f"failed: {where}, replication {failure.replication}: {failure.why}")
+        at = failure.strategy, failure.replication
+        say(
+            f"  see it: {replay_command(failure.experiment, bases[failure.experiment], failure.factors, *at)}"
+        )
     say(f"{counted(len(failed), 'cell')} failed; all others are in the tables.")
 
 

@@ -14,7 +14,7 @@ import gc
 from sim.crashes import NoCrash
 from sim.events.block import Block
 from sim.events.rehearsal import rehearse
-from sim.events.run import Run
+from sim.events.run import Listener, Run
 from sim.outcomes import Log, Tally, by_cause, count
 from sim.program import Program
 from sim.schedule import Marks, crash_free
@@ -33,7 +33,7 @@ def marks(program: Program, draws: Streams) -> Marks | None:
     return rehearse(Block(program, draws, NoCrash().plan(draws, None)))
 
 
-def simulate_block(program: Program, draws: Streams) -> Tally:
+def simulate_block(program: Program, draws: Streams, listener: Listener | None = None) -> Tally:
     """Simulate the replications of a block.
 
     Parameters
@@ -42,6 +42,8 @@ def simulate_block(program: Program, draws: Streams) -> Tally:
         What the runs walk through.
     draws : Streams
         The block's random numbers; their size is the number of replications.
+    listener : callable, optional
+        Told (tick, actor, what, step) as it happens in the last of them.
 
     Returns
     -------
@@ -49,17 +51,19 @@ def simulate_block(program: Program, draws: Streams) -> Tally:
         The outcomes, a row a replication.
     """
     known = marks(program, draws)
-    return simulate(Block(program, draws, program.scenario.crash.plan(draws, known)), known)
+    return simulate(Block(program, draws, program.scenario.crash.plan(draws, known)), known, listener)
 
 
-def simulate(block: Block, known: Marks | None = None) -> Tally:
+def simulate(block: Block, known: Marks | None = None, listener: Listener | None = None) -> Tally:
     """Simulate the runs of a block; as `simulate_block`."""
     log = Log()
     collecting = gc.isenabled()
     gc.disable()  # a run makes thousands of events and almost no cycles
     try:
-        for replication in range(block.draws.size):
+        last = block.draws.size - 1
+        for replication in range(last):
             Run(block, replication, log).simulate()
+        Run(block, last, log, listener).simulate()
     finally:
         if collecting:
             gc.enable()

@@ -23,6 +23,8 @@ from sim.ticks import to_tick
 
 Waiting = Generator[Event, Any, None]
 Tell = Callable[[str, str, int], None]
+Listener = Callable[[int, str, str, int], None]
+"""Told (tick, actor, what, step)."""
 
 
 def nobody_listens(_actor: str, _what: str, _step: int) -> None:
@@ -54,7 +56,7 @@ class Run:
         block: Block,
         replication: int,
         log: Log,
-        listener: Callable[[int, str, str, int], None] | None = None,
+        listener: Listener | None = None,
     ) -> None:
         self.env = env = Clock()
         self.block = block

@@ -1,12 +1,15 @@
 """How all figures look: styles, colours, numbers at axes, names, and one legend."""
 
 from itertools import cycle
+from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+import matplotlib as mpl
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.font_manager import fontManager
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from sim.report.tables import LABELS
@@ -45,6 +48,12 @@ NUMBERS = FuncFormatter(lambda value, _: plain(value))
 PERCENT = FuncFormatter(lambda value, _: f"{plain(100 * value)} %")
 
 Colours = dict[str, Any]
+
+# A machine may have another version of a font: only those that come along give the same picture everywhere.
+FONTS = Path(mpl.get_data_path(), "fonts", "ttf")
+fontManager.ttflist = []
+for font in sorted(FONTS.glob("*.ttf")):
+    fontManager.addfont(font)
 
 
 def plain(value: object) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, delayed, parallel_config, wrap_non_picklable_objects
 
 from sim.study.chunks import Chunk, ReplicationError, program_identity
 from sim.study.errors import InputError, Problem
@@ -83,7 +83,9 @@ class Workers:
         parallel = Parallel(jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs")
         work: Callable[..., Done] = _made_and_kept if here else _made
         extra = (kept, os.getpid()) if here else ()
-        for done in parallel(delayed(work)(index, chunk, *extra) for index, chunk in enumerate(chunks)):
+        # A worker elsewhere has no file of a project's own laws, so these go along.
+        given = (chunk if here else wrap_non_picklable_objects(chunk, keep_wrapper=False) for chunk in chunks)
+        for done in parallel(delayed(work)(number, chunk, *extra) for number, chunk in enumerate(given)):
             if done.data:
                 keep(kept, chunks[done.number].key, done.data)
             yield done._replace(data=b"")

@@ -2,11 +2,14 @@
 
 from itertools import combinations
 from math import nan
+from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
+from matplotlib.font_manager import findfont, fontManager
 from matplotlib.text import Text
 
 from sim.estimate import BY_CAUSE
@@ -195,3 +198,8 @@ def test_mistakes_in_figures_are_told(plan, keys, told):
     with pytest.raises(InputError) as error:
         plan({"f": keys})
     assert any(told in f"{problem.key}: {problem.sentence}" for problem in error.value.problems)
+
+
+def test_letters_are_those_that_come_along_whatever_the_machine_has():
+    assert Path(findfont("DejaVu Sans")).is_relative_to(mpl.get_data_path())
+    assert all(Path(font.fname).is_relative_to(mpl.get_data_path()) for font in fontManager.ttflist)
