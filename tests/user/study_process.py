@@ -1,6 +1,7 @@
-"""The command in a process that may kill itself around the save of a chunk: ``study_process.py WHERE ...``.
+"""The command in a process that may kill itself: ``study_process.py WHERE PAGES ...``.
 
-WHERE is a point and the number of the save, such as ``written 3``; nothing if it shall live.
+WHERE is a point around the save of a chunk and the number of the save, such as ``written 3``; nothing if it
+shall live. PAGES is ``pages`` if the report shall be written too, which takes seconds.
 """
 
 import os
@@ -9,9 +10,7 @@ import sys
 from itertools import count
 from pathlib import Path
 
-import sim.report.gallery
 from sim.cli import main
-from sim.laws import LAWS
 from sim.study import files
 from sim.study.kept import Kept
 
@@ -50,9 +49,10 @@ def die_at(point, number):
 
 
 if __name__ == "__main__":
-    where, *arguments = sys.argv[1:]
+    where, pages, *arguments = sys.argv[1:]
     sys.argv = ["savegap", *arguments]
-    sim.report.gallery.LAWS = {name: LAWS[name] for name in ("constant", "weibull")}
+    if not pages:
+        sys.modules["sim.cli.run"]._report = lambda *_: None
     if where:
         point, _, number = where.rpartition(" ")
         die_at(point, int(number))

@@ -322,7 +322,7 @@ def small_disk(project):
 
 
 def as_a_process(project, *arguments):
-    command = [sys.executable, str(PROCESS), "", "run", "--replications", "9000", *arguments]
+    command = [sys.executable, str(PROCESS), "", "", "run", "--replications", "9000", *arguments]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=120)
     return done.returncode, done.stderr
 

@@ -16,26 +16,26 @@ WAY_TO_GO = Path(__file__).with_name("study_process.py")
 PRECISE = "replications = 60_000\nprecision = { relative = 0.008 }"
 
 
-def start(project, *arguments, die="", out="results"):
+def start(project, *arguments, die="", pages=""):
     """Start a study as a process of its own, which dies by itself where it shall."""
-    command = [sys.executable, str(WAY_TO_GO), die, "run", "--out", str(project / out), *arguments]
+    command = [sys.executable, str(WAY_TO_GO), die, pages, "run", *arguments]
     return subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def finish(project, *arguments, out="results"):
+def finish(project, *arguments, pages=""):
     """Run a study to its end; gives what it said."""
-    process = start(project, *arguments, out=out)
+    process = start(project, *arguments, pages=pages)
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     return output + errors
 
 
-def kept(project, out="results"):
-    return {file.name for file in (project / out / ".kept/chunks").glob("*.chunk")}
+def kept(project):
+    return {file.name for file in (project / "results/.kept/chunks").glob("*.chunk")}
 
 
-def simulated(project, out="results"):
-    record = json.loads((project / out / "run.json").read_text())
+def simulated(project):
+    record = json.loads((project / "results/run.json").read_text())
     return sum(one["chunks_simulated"] for one in record["experiments"].values())
 
 
@@ -47,7 +47,7 @@ def lengthen(project):
 
 @pytest.fixture(scope="module")
 def undisturbed(new_project, contents):
-    """Files of a study that nothing disturbed, and the names of its chunks."""
+    """Tables and manifest of a study that nothing disturbed, and the names of its chunks."""
     project = new_project("undisturbed")
     lengthen(project)
     finish(project, "--jobs", "1")
@@ -86,7 +86,7 @@ def kill_at_random(project, contents, undisturbed, seed, kills):
     moments = random.Random(seed)
     for _ in range(kills):
         process = start(project, "--jobs", "2")
-        time.sleep(moments.uniform(0.5, 6.0))
+        time.sleep(moments.uniform(0.5, 4.0))
         process.send_signal(signal.SIGKILL)
         process.communicate()
         time.sleep(0.7)  # by now its workers have noticed
@@ -99,6 +99,17 @@ def kill_at_random(project, contents, undisturbed, seed, kills):
 
 def test_killed_at_a_random_moment(long_project, contents, undisturbed):
     kill_at_random(long_project, contents, undisturbed, 1, kills=1)
+
+
+@pytest.mark.slow
+def test_pages_and_figures_too_are_those_of_an_undisturbed_study(long_project, new_project, contents):
+    other = new_project("other")
+    lengthen(other)
+    finish(other, pages="pages")
+    process = start(long_project, "--jobs", "1", die="written 3")
+    process.communicate(timeout=120)
+    finish(long_project, pages="pages")
+    assert contents(long_project / "results") == contents(other / "results")
 
 
 @pytest.mark.slow
