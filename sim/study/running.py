@@ -24,9 +24,11 @@ from sim.scenario import Scenario
 from sim.simulation import Engine, blocks, check_engines, simulate_block
 from sim.streams import Streams
 from sim.study.config import Cell, Plan
-from sim.study.errors import EnginesDifferError
+from sim.study.errors import EnginesDifferError, InputError, Problem
 from sim.study.precision import PILOT, PILOT_RUNS
 from sim.sums import Sums
+from sim.ticks import EndlessError
+from sim.timeline import Columns
 
 CONFIDENCE = 0.95
 
@@ -74,15 +76,27 @@ class Task:
         ------
         EnginesDifferError
             If the engines do not agree on one of the cell's first runs.
+        InputError
+            If a run does not end, or a law gives no times.
         """
         draws = Streams(self.seed, self.block, self.size)
         tables = {}
         for name, scenario in self.scenarios.items():
-            program = unfold(scenario)
-            if self.block == 0 and (wrong := check_engines(program, self.seed, min(self.size, CHECKED))):
-                raise EnginesDifferError(f"{self.where}, {name}, seed {self.seed}, {wrong}")
-            tables[name] = simulate_block(program, draws, self.engine, conditionally=True)
+            try:
+                with np.errstate(all="ignore"):
+                    tables[name] = self._simulated(name, scenario, draws)
+            except (EndlessError, ValueError) as error:
+                raise InputError([Problem(self.where, name, str(error))]) from error
+            except OverflowError as error:
+                sentence = "its times do not fit the clock, which ends after 146 years; set limits.makespan."
+                raise InputError([Problem(self.where, name, sentence)]) from error
         return Sums.of(tables)
+
+    def _simulated(self, name: str, scenario: Scenario, draws: Streams) -> Columns:
+        program = unfold(scenario)
+        if self.block == 0 and (wrong := check_engines(program, self.seed, min(self.size, CHECKED))):
+            raise EnginesDifferError(f"{self.where}, {name}, seed {self.seed}, {wrong}")
+        return simulate_block(program, draws, self.engine, conditionally=True)
 
 
 def _tasks(plan: Plan, cell: Cell, seed: int, sizes: Iterable[tuple[int, int]]) -> Iterator[Task]:
