@@ -11,6 +11,9 @@ from sim.cli.prove import prove
 from sim.cli.run import report, run
 from sim.cli.systems import systems
 
+SHOWN = 100
+"""How many mistakes are told at once."""
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="savegap")
@@ -43,8 +46,10 @@ def main() -> None:
     try:
         cli(standalone_mode=True)
     except InputError as error:
-        for problem in error.problems:
+        for problem in error.problems[:SHOWN]:
             click.echo(f"error: {problem}", err=True)
+        if (more := len(error.problems) - SHOWN) > 0:
+            click.echo(f"error: and {more:,} more.", err=True)
         sys.exit(INPUT_ERROR)
     except EnginesDifferError as error:
         click.echo(f"error: the engines do not agree: {error}", err=True)
