@@ -1,7 +1,7 @@
 """The frozen, validated input of one simulation."""
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
@@ -10,15 +10,20 @@ from sim.services import ZERO, Client, Outages, Receiver, Store
 from sim.strategy import Query, Save, Strategy
 from sim.supervision import Downtime, Supervision
 from sim.ticks import PER_SECOND
-from sim.validation import Count, Mistake, Model, Positive, allowed_instead, problems
+from sim.validation import Mistake, Model, Positive, allowed_instead, problems
 from sim.workload import Workload
+
+MOST_VERBS = 20_000
+"""How many verbs a run may go through without a crash, in steps that act and in steps that do not."""
+
+Bounded = Annotated[int, Field(ge=1, le=100_000, strict=True)]
 
 
 class Limits(Model):
     """When a run is given up, and counted as stuck."""
 
-    attempts: Count = Field(default=1000, description="attempts a run may take")
-    tries: Count = Field(default=1000, description="tries that one call may take, or one piece of work")
+    attempts: Bounded = Field(default=1000, description="attempts a run may take")
+    tries: Bounded = Field(default=1000, description="tries that one call may take, or one piece of work")
     makespan: Positive | None = Field(default=None, description="time a run may take, s")
 
 
@@ -89,6 +94,10 @@ class Scenario(Model):
             for name in set(exposure.steps) - set(names):
                 sentence = f"{name!r} is no step of the workload; {allowed_instead(name, names)}"
                 yield ("crash", *at, "exposure", "steps", name), sentence, name
+        verbs = len(names) * max(len(self.strategy.plain), len(self.strategy.action))
+        if verbs > MOST_VERBS:
+            sentence = f"{len(names):,} steps are {verbs:,} verbs of the strategy; at most {MOST_VERBS:,}."
+            yield ("workload", "steps"), sentence, None
         yield from self._meaningless()
         limit = self.limits.makespan
         if limit is not None and limit * PER_SECOND < 1:

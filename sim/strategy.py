@@ -149,7 +149,7 @@ def parse_verb(value: Any) -> Any:
     return VERBS[name].model_validate({k: v for k, v in value.items() if k != "verb"})
 
 
-Verbs = tuple[Annotated[Verb, BeforeValidator(parse_verb)], ...]
+Verbs = Annotated[tuple[Annotated[Verb, BeforeValidator(parse_verb)], ...], Field(max_length=100)]
 
 _LANE = {"verb": "save", "lane": "background"}
 _WRITES = {"verb": "save", "lane": "writes", "delta": True, "scale": 0.6}

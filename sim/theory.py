@@ -618,7 +618,11 @@ def _time_cells(stages: _Stages) -> list[_Cell]:
         np.fill_diagonal(together, second)
         return np.asarray(alive / total * weight * np.vstack([first, together]))
 
-    whole, _ = integrate.quad_vec(integrand, 0, inf, epsabs=1e-13, epsrel=1e-11)
+    whole, _, info = integrate.quad_vec(
+        integrand, 0, inf, epsabs=1e-13, epsrel=1e-11, limit=100, full_output=True
+    )
+    if not info.success:
+        raise _UnknownError("the integral does not settle: a law is all but constant.")
     chances, times = whole[0], whole[1:]
     if not np.allclose([chances.sum(), *times.sum(axis=1)], [1, *stages.mean], rtol=1e-8, atol=1e-12):
         raise _UnknownError("the integral is not exact enough.")

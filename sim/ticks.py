@@ -16,6 +16,28 @@ NEVER = 1 << 62
 """From here on a time means *never*; its sum with any shorter time still fits an int64."""
 
 
+MOST = 200_000
+"""How many crashes, outages, stalls or lives of a relay one run may have."""
+
+
+class EndlessError(Exception):
+    """A run does not come to its end, or not in any time worth waiting for."""
+
+
+def must_end(number: int, what: str, most: int | None = None) -> None:
+    """Refuse to go on after so many of something in one run.
+
+    Raises
+    ------
+    EndlessError
+    """
+    most = most or MOST
+    if number > most:
+        raise EndlessError(
+            f"a run has more than {most:,} {what}; make them rarer, or the run shorter (limits.makespan)."
+        )
+
+
 def to_ticks(seconds: Any) -> Ticks:
     """Round times to whole nanoseconds.
 

@@ -15,7 +15,7 @@ Positive = Annotated[float, Field(gt=0, strict=True)]
 NonNegative = Annotated[float, Field(ge=0, strict=True)]
 Probability = Annotated[float, Field(ge=0, le=1, strict=True)]
 Weight = Annotated[float, Field(ge=0, le=1e6, strict=True)]
-Count = Annotated[int, Field(ge=1, strict=True)]
+Count = Annotated[int, Field(ge=1, le=1_000_000_000, strict=True)]
 
 
 def allowed_instead(wrong: object, allowed: Iterable[str]) -> str:
@@ -27,7 +27,7 @@ def allowed_instead(wrong: object, allowed: Iterable[str]) -> str:
         Such as ``did you mean "exponential"? Allowed: constant, exponential.``
     """
     names = list(allowed)
-    near = get_close_matches(str(wrong), names, n=1)
+    near = get_close_matches(str(wrong)[:100], names, n=1)
     hint = f'did you mean "{near[0]}"? ' if near else ""
     return f"{hint}Allowed: {', '.join(names)}."
 

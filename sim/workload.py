@@ -23,7 +23,7 @@ class Step(Model):
 
     name: str = Field(min_length=1, description="what the step does, unique in its workload")
     work: AnyLaw = Field(description="time until the step's call, or until its end, s")
-    tokens: NonNegative = Field(default=0.0, description="tokens bought, evenly over the work")
+    tokens: NonNegative = Field(default=0.0, le=1e12, description="tokens bought, evenly over the work")
     tool: AnyLaw | None = Field(
         default=None,
         description="time of the step's tool call, s; where the call acts, the answer takes this time "
@@ -51,7 +51,7 @@ class Workload(Model):
     rewords: Probability = Field(
         default=0.0, description="chance that work done again gives the action other arguments"
     )
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...] = Field(max_length=10_000)
 
     shorthand = ("default",)
 
@@ -99,7 +99,8 @@ class Workload(Model):
         if not self.steps:
             raise problem("a workload needs at least one step.", ("steps",), self.steps)
         names = [step.name for step in self.steps]
-        twice = [index for index, name in enumerate(names) if name in names[:index]]
+        first = {name: index for index, name in reversed([*enumerate(names)])}
+        twice = [index for index, name in enumerate(names) if first[name] < index]
         if twice:
             raise problems(
                 "Workload",

@@ -12,6 +12,9 @@ from sim.cli.replay import find, replay
 from sim.cli.run import clean, compare, plan, report, run
 from sim.cli.systems import systems
 
+SHOWN = 100
+"""How many mistakes are told at once."""
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="savegap")
@@ -47,8 +50,10 @@ def main() -> None:
     try:
         cli(standalone_mode=True)
     except InputError as error:
-        for problem in error.problems:
+        for problem in error.problems[:SHOWN]:
             click.echo(f"error: {problem}", err=True)
+        if (more := len(error.problems) - SHOWN) > 0:
+            click.echo(f"error: and {more:,} more.", err=True)
         sys.exit(INPUT_ERROR)
     except OSError as error:
         at = f"{error.filename}: " if error.filename else ""

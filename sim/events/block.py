@@ -9,6 +9,7 @@ from sim.program import Phase, Program
 from sim.schedule import source_weights
 from sim.services import ZERO
 from sim.streams import Streams
+from sim.ticks import must_end
 
 
 class Block:
@@ -54,6 +55,7 @@ class Block:
     def crashes(self, source: int, k: int) -> list[int]:
         """Row k of a source of crashes, drawn when it is first needed."""
         rows = self._crashes[source]
+        must_end(k, "crashes")
         while len(rows) <= k:
             rows.append(next(self.plan.sources[source].rows).tolist())
         return rows[k]

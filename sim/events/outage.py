@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sim.laws import Equilibrium
 from sim.services import Outages
-from sim.ticks import to_tick
+from sim.ticks import must_end, to_tick
 
 if TYPE_CHECKING:
     from sim.streams import Streams
@@ -54,6 +54,7 @@ class Weather:
     def outage_after(self, instant: int) -> tuple[int, int]:
         """Begin and end of the first outage that ends after an instant, in ticks."""
         while self.spans[-1][1] <= instant:
+            must_end(len(self.spans), "outages")
             begin = self.spans[-1][1] + self._next("up")
             self.spans.append((begin, begin + self._next("down")))
         return self.spans[bisect_right(self.spans, instant, key=_END)]

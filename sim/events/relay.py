@@ -8,7 +8,7 @@ from sim.events.clock import Clock, Signal
 from sim.events.receiver import Key
 from sim.events.words import DIES, SENDS
 from sim.strategy import Relay as Settings
-from sim.ticks import NEVER
+from sim.ticks import NEVER, must_end
 
 if TYPE_CHECKING:
     from sim.events.run import Run, Waiting
@@ -52,6 +52,7 @@ class Relay:
         if law is None:
             return NEVER
         self.lives += 1
+        must_end(self.lives, "deaths of its relay")
         return begin + self.run.draw(law, "relay", "life", self.lives)
 
     def work(self) -> "Waiting":

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator
 from typing import Any
 
+from simpy.core import EmptySchedule
 from simpy.events import Event, Timeout
 
 from sim.events.block import Block
@@ -19,7 +20,10 @@ from sim.outcomes import NOTHING, Attempt, Log
 from sim.program import Phase
 from sim.services import Outages
 from sim.streams import Part
-from sim.ticks import to_tick
+from sim.ticks import must_end, to_tick
+
+MOST_EVENTS = 10_000_000
+"""How many events a run may take, a minute or so."""
 
 Waiting = Generator[Event, Any, None]
 Tell = Callable[[str, str, int], None]
@@ -121,7 +125,13 @@ class Run:
 
     def play(self) -> None:
         """Let events happen until none is left."""
-        self.env.run()
+        step = self.env.step
+        try:
+            for _ in range(MOST_EVENTS):
+                step()
+        except EmptySchedule:
+            return
+        must_end(MOST_EVENTS + 1, "events", MOST_EVENTS)
 
     def start_worker(self) -> None:
         """The supervisor starts a worker, and listens to its heartbeats."""

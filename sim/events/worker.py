@@ -15,7 +15,7 @@ from sim.events.words import SENDS, TORN
 from sim.outcomes import STOPPED
 from sim.program import CALL, Phase
 from sim.strategy import Lane
-from sim.ticks import NEVER, to_tick
+from sim.ticks import NEVER, must_end, to_tick
 
 if TYPE_CHECKING:
     from sim.events.run import Run, Waiting
@@ -328,6 +328,7 @@ class Worker:
         assert watch is not None, "only a watched worker is asked"
         assert watch.stalls is not None, "only a stalling worker is asked"
         while len(stalls) <= k:
+            must_end(len(stalls), "stalls")
             key = (self.number, len(stalls))
             begin = stalls[-1][1] if stalls else self.woke
             begin += self.run.draw(watch.stalls.every, "stall", "every", *key)

@@ -147,7 +147,7 @@ class Lognormal(Law):
 
     @property
     def mean_s(self) -> float:  # noqa: D102
-        return float(self.median * np.exp(self.sigma**2 / 2))
+        return float(self.median * np.exp(self.sigma * self.sigma / 2))
 
 
 @law("lomax")

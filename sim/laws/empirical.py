@@ -1,6 +1,7 @@
 """Times as they were observed, some of them cut off by the end of the observation."""
 
 import csv
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -49,12 +50,16 @@ def read_times(file: Path) -> tuple[list[float], list[bool]]:
     ValidationError
         Naming the line that is no time.
     """
+    if not os.path.isfile(file) and os.path.exists(file):  # a device may go on for ever
+        raise problem(f"{file} is no file.", ("file",), str(file))
     try:
         lines = list(csv.reader(file.read_text(encoding="utf-8-sig").splitlines()))
     except OSError as error:
         raise problem(f"{file} cannot be read: {error.strerror}.", ("file",), str(file)) from None
     except UnicodeDecodeError:
         raise problem(f"{file} is not UTF-8 text.", ("file",), str(file)) from None
+    except (ValueError, csv.Error) as error:
+        raise problem(f"{str(file)!r} cannot be read: {error}.", ("file",), str(file)) from None
     rows = [(number, row) for number, row in enumerate(lines, 1) if any(cell.strip() for cell in row)]
     header = [cell.strip().lower() for cell in rows[0][1]] if rows else []
     place, censoring = 0, None
@@ -139,7 +144,7 @@ class Empirical(Law):
         try:
             status = file.stat()
             times, censored = _read_once(file, status.st_mtime_ns, status.st_size)
-        except OSError:
+        except (OSError, ValueError):
             times, censored = read_times(file)
         return given | {"times": times, "censored": censored if any(censored) else ()}
 

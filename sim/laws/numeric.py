@@ -374,6 +374,8 @@ class Tail:
 
 def _beyond(hazard: Floats, piece: Floats) -> tuple[bool, float]:
     """Whether the mean is endless, and the mean residual life at the last knot, by the trend to there."""
+    if piece.size < 2:  # times that floats cannot tell apart show no trend
+        return False, 0.0
     per_hazard = piece / np.maximum(np.diff(hazard), 1e-300)
     with np.errstate(divide="ignore"):
         log_part = np.log(per_hazard) - hazard[:-1]

@@ -13,6 +13,12 @@ from sim.laws.parsing import AnyLaw
 from sim.validation import NonNegative, problem
 
 
+def _has_equilibrium(law: Any) -> bool:
+    """Whether a law is an equilibrium or made of one: integrals of integrals take for ever."""
+    parts = [getattr(law, "of", None), *(part.of for part in getattr(law, "parts", ()))]
+    return isinstance(law, Equilibrium) or any(isinstance(p, Law) and _has_equilibrium(p) for p in parts)
+
+
 @law("equilibrium")
 class Equilibrium(Law):
     """Life left of what is met at a random time: of a host that an agent joins, say.
@@ -39,6 +45,8 @@ class Equilibrium(Law):
                 ("of",),
                 self.of,
             )
+        if _has_equilibrium(self.of):
+            raise problem("must not have an equilibrium in it: what is left of what is left.", ("of",), None)
 
     def cumulative_hazard(self, t: ArrayLike) -> Floats:  # noqa: D102
         match self.of:

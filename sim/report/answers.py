@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import StrictUndefined, TemplateError
-from jinja2.sandbox import SandboxedEnvironment
+from jinja2 import TemplateError
+from pydantic_core import ValidationError
 
 from sim.estimate import METRICS
 from sim.laws import parse_law
@@ -21,6 +21,7 @@ from sim.report.costs import Line, alike, cheapest, meet
 from sim.study.config import Factor, Plan
 from sim.study.errors import InputError, Problem
 from sim.study.files import EXPERIMENTS
+from sim.study.templates import Answering
 from sim.validation import allowed_instead
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -31,7 +32,8 @@ UNIT_OF_RATES = " per million"
 
 
 def number(value: Any, digits: int = 3) -> str:
-    """Write a number with so many significant digits and thousands separated."""
+    """Write a number with so many significant digits, at most 15, and thousands separated."""
+    digits = min(max(int(digits), 1), 15)
     value = float(value.value if isinstance(value, Number) else value)
     if not isfinite(value):
         return "unknown" if isnan(value) else "∞"
@@ -141,8 +143,7 @@ class Answers:
         ValueError, jinja2.TemplateError
             If the template asks for what is not there.
         """
-        environment = SandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
-        template = environment.from_string(self.plan.experiment.answer)
+        template = Answering().from_string(self.plan.experiment.answer)
         text = template.render(
             number=number,
             percent=percent,
@@ -405,9 +406,16 @@ def answer(plan: Plan, estimates: pd.DataFrame, published: pd.DataFrame) -> list
     """
     try:
         return Answers(plan, estimates, published).render()
-    except (TemplateError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
-        problem = Problem(f"{EXPERIMENTS}/{plan.name}.toml", "answer", f"cannot be filled in: {error}")
-        raise InputError([problem]) from None
+    except ValidationError as error:
+        why = "; ".join(found["msg"] for found in error.errors())
+    except (
+        *(TemplateError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError),
+        # What is nested too deeply for Python, and a number too large for it.
+        *(RecursionError, MemoryError, SyntaxError, NameError),
+    ) as error:
+        why = str(error) or type(error).__name__
+    sentence = f"cannot be filled in: {why.rstrip('.')}."
+    raise InputError([Problem(f"{EXPERIMENTS}/{plan.name}.toml", "answer", sentence)])
 
 
 def check_answer(plan: Plan) -> None:
@@ -431,7 +439,8 @@ def check_answer(plan: Plan) -> None:
         for name, values in (published.values if published else {}).items()
         for metric in values
     ]
-    answer(plan, pd.DataFrame(rows), pd.DataFrame(compared))
+    with np.errstate(all="ignore"):
+        answer(plan, pd.DataFrame(rows), pd.DataFrame(compared))
 
 
 def verdict(row: pd.Series, tolerance: float) -> str:

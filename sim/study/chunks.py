@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from sim.program import unfold
 from sim.scenario import Scenario
 from sim.simulation import Engine, check_engines, simulate_block
 from sim.streams import BLOCK, Streams
 from sim.study.identity import code, content, digest, versions
 from sim.sums import Sums
+from sim.ticks import EndlessError
+from sim.timeline import Columns
 
 CHECKED = 64
 """How many runs of each strategy in each cell are simulated on both engines."""
@@ -77,20 +81,22 @@ class Chunk:
             If a replication cannot be simulated, or the engines do not agree on one of the cell's first runs.
         """
         draws = Streams(self.seed, self.block, self.size)
+        with np.errstate(all="ignore"):  # what does not exist is NaN, and no surprise
+            return Sums.of(self._tables(draws))
+
+    def _tables(self, draws: Streams) -> dict[str, Columns]:
         tables = {}
         for name, scenario in self.scenarios.items():
             try:
                 program = unfold(scenario)
-                wrong = (
-                    check_engines(program, self.seed, min(self.size, CHECKED)) if self.block == 0 else None
-                )
+                first = min(self.size, CHECKED) if self.block == 0 else 0
+                wrong = check_engines(program, self.seed, first) if first else None
                 tables[name] = simulate_block(program, draws, self.engine, conditionally=True)
             except Exception as error:
-                why = f"{type(error).__name__}: {error}"
-                raise ReplicationError(name, self._first_failing(scenario), why) from None
+                raise ReplicationError(name, self._first_failing(scenario), _in_words(error)) from None
             if wrong:
                 raise ReplicationError(name, wrong[0], f"the engines do not agree: {wrong[1]}")
-        return Sums.of(tables)
+        return tables
 
     def _first_failing(self, scenario: Scenario) -> int:
         """Find the replication that fails: the last one of the fewest that fail together."""
@@ -102,8 +108,19 @@ class Chunk:
                 return True
             return False
 
-        good, bad = 0, self.size
+        good, bad = 0, 1  # a run that fails by not ending takes long, and mostly the first one does
+        while bad < self.size and not fails(bad):
+            good, bad = bad, min(2 * bad, self.size)
         while bad - good > 1:
             middle = (good + bad) // 2
             good, bad = (good, middle) if fails(middle) else (middle, bad)
         return self.block * BLOCK + bad - 1
+
+
+def _in_words(error: Exception) -> str:
+    """Say why a replication failed."""
+    if isinstance(error, OverflowError):
+        return "its times do not fit the clock, which ends after 146 years; set limits.makespan."
+    if isinstance(error, (EndlessError, ValueError)):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

@@ -9,10 +9,11 @@ from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise, product
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from jinja2 import Environment, TemplateSyntaxError
+import numpy as np
 from pydantic import Field, field_validator
 from pydantic_core import ValidationError
 
@@ -25,8 +26,9 @@ from sim.study.errors import InputError, Problem
 from sim.study.files import EXPERIMENTS, GALLERY
 from sim.study.own_laws import load_laws
 from sim.study.precision import Precision
-from sim.study.presets import PRESETS, dotted, read_toml, with_presets
+from sim.study.presets import DEEPEST, PRESETS, dotted, read_toml, with_presets
 from sim.study.systems import Tables, read_system, scenario_with
+from sim.study.templates import mistakes
 from sim.validation import Count, Key, Mistake, Model, allowed_instead, problem, problems
 
 Factor = str | float | int | bool | None
@@ -90,13 +92,22 @@ class Published(Model):
         return values
 
 
+ENOUGH = 50
+"""After so many cells that are wrong no others are looked at."""
+
+MOST_SCENARIOS = 10_000
+"""How many cells an experiment may have, each strategy counted."""
+
+
 class Experiment(Model):
     """A question, and the simulations that answer it."""
 
     title: str = Field(min_length=1)
     question: str = Field(min_length=1)
     answer: str = Field(
-        default="", description="Jinja template of the paragraphs that answer it, over the estimates"
+        default="",
+        max_length=20_000,
+        description="Jinja template of the paragraphs that answer it, over the estimates",
     )
     order: int = Field(default=100, description="place in the report")
     seed: Annotated[int, Field(ge=0, strict=True)]
@@ -129,10 +140,8 @@ class Experiment(Model):
             raise problems("Experiment", found)
 
     def _mistakes(self) -> Iterator[Mistake]:
-        try:
-            Environment().parse(self.answer)
-        except TemplateSyntaxError as error:
-            yield ("answer",), f"is no Jinja template: line {error.lineno}: {error.message}", self.answer
+        for sentence in mistakes(self.answer):
+            yield ("answer",), sentence, self.answer
         if self.sweep is not None and self.sweeps:
             yield ("sweep",), "say either [sweep] or [[sweeps]], not both.", None
         for place, axes in self.axes():
@@ -143,6 +152,12 @@ class Experiment(Model):
                     yield (*place, key), "strategies are not swept; list each under [strategies].", items
                 if not items:
                     yield (*place, key), "an axis needs at least one value.", items
+                if key.count(".") > DEEPEST:
+                    yield (*place, key), f"has more than {DEEPEST} parts.", None
+        scenarios = len(self.strategies) * sum(prod(map(len, axes.values())) for _, axes in self.axes())
+        if scenarios > MOST_SCENARIOS:
+            sentence = f"cells times strategies are {scenarios:,}; at most {MOST_SCENARIOS:,} are simulated."
+            yield next((place for place, _ in self.axes()), ("strategies",)), sentence, None
         for index, metric in enumerate(self.headline):
             yield from _unknown(metric, METRICS, ("headline", index), "metric")
         for index, pair in enumerate(self.contrasts or ()):
@@ -279,7 +294,8 @@ def load(file: Path, project: Path) -> Plan:
         With every mistake found.
     """
     load_laws(project)
-    with files_in(project / EXPERIMENTS):
+    # What has no finite value is told of; numpy need not warn of it besides.
+    with files_in(project / EXPERIMENTS), np.errstate(all="ignore"):
         return _load(file, project)
 
 
@@ -329,8 +345,9 @@ def _cells(
     found: dict[Problem, None] = {}
     cells: dict[tuple[Factor, ...], Cell] = {}
     sweeps: dict[Key, Sweep] = {}
-    for place, values in _points(experiment):
-        factors = base | {key: label(value) for key, value in values.items()}
+    wrong_cells = 0
+    for place, values, labels in _points(experiment):
+        factors = base | labels
         identity = tuple(factors.values())
         sweeps.setdefault(place, (list(values), []))[1].append(factors)
         if identity in cells:
@@ -362,6 +379,9 @@ def _cells(
             except ValueError as error:
                 problems.append(Problem(shown, "engine", f"{name}: {error}"))
         found.update(dict.fromkeys(problems))
+        wrong_cells += bool(problems)
+        if wrong_cells == ENOUGH:
+            break
         cells[identity] = Cell(factors, scenarios)
     if found:
         raise InputError(list(found))
@@ -404,13 +424,15 @@ def _keep(scenario: Tables, swept: list[str], tables: Tables) -> Tables:
     return tables
 
 
-def _points(experiment: Experiment) -> Iterator[tuple[Key, dict[str, Any]]]:
-    """Every point of every sweep, with the sweep's place in the file."""
+def _points(experiment: Experiment) -> Iterator[tuple[Key, dict[str, Any], dict[str, Factor]]]:
+    """Every point of every sweep: the sweep's place in the file, the values, and their labels."""
     if not experiment.axes():
-        yield ("scenario",), {}
+        yield ("scenario",), {}, {}
     for place, axes in experiment.axes():
-        for values in product(*axes.values()):
-            yield place, dict(zip(axes, values, strict=True))
+        labelled = [[(value, label(value)) for value in values] for values in axes.values()]
+        for point in product(*labelled):
+            values, labels = zip(*point, strict=True)
+            yield place, dict(zip(axes, values, strict=True)), dict(zip(axes, labels, strict=True))
 
 
 def _origin(

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+LONGEST = 2000
+"""Characters of a part of a mistake that are shown."""
+
 
 @dataclass(frozen=True, order=True)
 class Problem:
@@ -13,7 +16,12 @@ class Problem:
 
     def __str__(self) -> str:
         """As a line."""
-        return ": ".join(part for part in (self.file, self.key, self.sentence) if part)
+        return ": ".join(_short(part) for part in (self.file, self.key, self.sentence) if part)
+
+
+def _short(text: str) -> str:
+    """Leave out the middle of what is too long to read, such as a value that was given."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
 
 
 class InputError(Exception):

@@ -24,17 +24,35 @@ PRESETS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 """Parts of a scenario that may be named: their folder in experiments/, and what checks a file of it."""
 
+DEEPEST = 50
+"""How many tables and lists of a file may stand in one another."""
+
 
 def read_toml(file: Path, shown: str) -> dict[str, Any]:
     """Read a TOML file; what is wrong with it becomes an `InputError`."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+        if _depth(tables) <= DEEPEST:
+            return tables
+        wrong = f"is nested too deeply: at most {DEEPEST} tables and lists in one another."
     except OSError as error:
-        raise InputError([Problem(shown, "", f"cannot be read: {error.strerror}.")]) from None
+        wrong = f"cannot be read: {error.strerror}."
     except UnicodeDecodeError:
-        raise InputError([Problem(shown, "", "is not UTF-8 text.")]) from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError([Problem(shown, "", f"is not TOML: {error}.")]) from None
+        wrong = "is not UTF-8 text."
+    except RecursionError:
+        wrong = f"is nested too deeply: at most {DEEPEST} tables and lists in one another."
+    except ValueError as error:  # also of a number of thousands of digits
+        wrong = f"is not TOML: {error}."
+    raise InputError([Problem(shown, "", wrong)])
+
+
+def _depth(value: Any) -> int:
+    """How many tables and lists stand in one another."""
+    depth, level = 0, [value]
+    while level := [part for part in level if isinstance(part, (dict, list))]:
+        depth += 1
+        level = [part for above in level for part in (above.values() if isinstance(above, dict) else above)]
+    return depth
 
 
 def dotted(key: Key) -> str:
