@@ -88,22 +88,23 @@ class Chunk:
         tables = {}
         for name, scenario in self.scenarios.items():
             try:
-                program = unfold(scenario)
-                first = min(self.size, CHECKED) if self.block == 0 else 0
-                wrong = check_engines(program, self.seed, first) if first else None
-                tables[name] = simulate_block(program, draws, self.engine, conditionally=True)
+                tables[name] = self._columns(scenario, draws)
             except Exception as error:
                 raise ReplicationError(name, self._first_failing(scenario), _in_words(error)) from None
-            if wrong:
-                raise ReplicationError(name, wrong[0], f"the engines do not agree: {wrong[1]}")
         return tables
+
+    def _columns(self, scenario: Scenario, draws: Streams) -> Columns:
+        program = unfold(scenario)
+        if self.block == 0 and (wrong := check_engines(program, self.seed, min(draws.size, CHECKED))):
+            raise ValueError(f"the engines do not agree: {wrong[1]}")
+        return simulate_block(program, draws, self.engine, conditionally=True)
 
     def _first_failing(self, scenario: Scenario) -> int:
         """Find the replication that fails: the last one of the fewest that fail together."""
 
         def fails(size: int) -> bool:
             try:
-                simulate_block(unfold(scenario), Streams(self.seed, self.block, size), self.engine, True)
+                self._columns(scenario, Streams(self.seed, self.block, size))
             except Exception:
                 return True
             return False

@@ -273,7 +273,10 @@ def test_a_cell_that_fails_is_told_at_the_end_and_costs_no_other(savegap, projec
 
 
 def test_engines_that_differ_make_a_cell_fail(savegap, project, monkeypatch):
-    monkeypatch.setattr(chunks, "check_engines", lambda *_: (3, "crashes is 1 here and 2 there."))
+    def differ(program, seed, size):
+        return (3, "crashes is 1 here and 2 there.") if size > 3 else None
+
+    monkeypatch.setattr(chunks, "check_engines", differ)
     code, _, errors = savegap("run", *FEW)
     assert code == 1
     assert "restart, replication 3: the engines do not agree: crashes is 1 here and 2 there." in errors
