@@ -77,13 +77,8 @@ def run(
       dask worker tcp://ADDRESS:8786         on each machine
       savegap run --backend dask --scheduler tcp://ADDRESS:8786
     """
-    from joblib import cpu_count
-
     from sim.study import files as folder
-    from sim.study.results import kept_of
-    from sim.study.running import Study
     from sim.study.unchanged import inputs, note_end, nothing_to_do
-    from sim.study.workers import Workers
 
     if (backend == "dask") != (scheduler is not None):
         raise click.UsageError("--backend dask and --scheduler ADDRESS go together.")
@@ -95,6 +90,12 @@ def run(
         made = f"{counted(there['files'], 'file')} from {counted(there['chunks'], 'chunk')}"
         click.echo(f"{target} is up to date: {made}, nothing to do.")
         return
+    from joblib import cpu_count
+
+    from sim.study.kept import kept_of
+    from sim.study.running import Study
+    from sim.study.workers import Workers
+
     plans = _loaded(home, named)
     folder.check_writable(target)
     workers = Workers(jobs or cpu_count(), scheduler)
@@ -123,8 +124,8 @@ def plan(
     from joblib import cpu_count
 
     from sim.study import files as folder
+    from sim.study.kept import kept_of
     from sim.study.planning import foresee
-    from sim.study.results import kept_of
     from sim.study.running import Study
 
     home = home_of(project)
@@ -161,7 +162,8 @@ def clean(dry_run: bool, out: Path | None, project: Path | None) -> None:
     What is removed would be simulated again if an earlier version of a file came back.
     """
     from sim.study import files as folder
-    from sim.study.results import kept_of, remove_unused
+    from sim.study.kept import kept_of
+    from sim.study.results import remove_unused
     from sim.study.running import Study
 
     home = home_of(project)

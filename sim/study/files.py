@@ -5,10 +5,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from sim.study.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EXPERIMENTS = "experiments"
 GALLERY = "gallery"
@@ -125,7 +127,7 @@ def write_text(target: Path, text: str) -> None:
         new.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_csv(target: Path, table: pd.DataFrame) -> None:
+def write_csv(target: Path, table: "pd.DataFrame") -> None:
     """Write a table with six significant digits, so that it is the same on every platform."""
     numbers = table.select_dtypes("float").columns
     plain = table.assign(**{name: table[name] + 0.0 for name in numbers})  # no "-0"

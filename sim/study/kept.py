@@ -15,6 +15,7 @@ import numpy as np
 
 from sim.study.chunks import Chunk
 from sim.study.files import replacing
+from sim.study.made import KEPT
 from sim.sums import Sums
 
 DIGEST = 16
@@ -77,6 +78,11 @@ class Kept:
         """
         with replacing(self.file(key), durably=True) as new:
             new.write_bytes(_check(key, data) + data)
+
+
+def kept_of(results: Path) -> Kept:
+    """Give the chunks that are kept beside results."""
+    return Kept(results / KEPT / "chunks")
 
 
 def _check(key: str, data: bytes) -> bytes:

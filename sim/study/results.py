@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sim.study.files import HALF, write_csv
 from sim.study.identity import code, content, digest
-from sim.study.kept import Kept
+from sim.study.kept import Kept, kept_of
 from sim.study.made import KEPT, Made, read, update
 from sim.study.running import Job, Study
 from sim.study.tabulating import Tables, tabulate
@@ -15,11 +15,6 @@ TABLES = ("estimates", "contrasts", "published")
 
 ABANDONED_S = 3600.0
 """A file that has been half written for so long is nobody's any more."""
-
-
-def kept_of(results: Path) -> Kept:
-    """Give the chunks that are kept beside results."""
-    return Kept(results / KEPT / "chunks")
 
 
 def tables_of(job: Job, kept: Kept, workers: Workers) -> Tables:

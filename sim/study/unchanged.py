@@ -5,13 +5,14 @@ that, by what it means.
 """
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from sim.study.files import EXPERIMENTS
 from sim.study.identity import ROOT, digest, of_file, versions
+from sim.study.kept import kept_of
 from sim.study.made import KEPT, read, update
-from sim.study.results import kept_of
 
 NOT_MADE = (KEPT, "measured", "run.json")
 """What lies beside the results that a study makes."""
@@ -35,7 +36,9 @@ def nothing_to_do(results: Path, asked: str) -> dict[str, int]:
     if last.get("inputs") != asked or last["outputs"] != _outputs(results):
         return {}
     kept = kept_of(results)
-    if any(kept.read_bytes(key) is None for key in last["chunks"]):
+    with ThreadPoolExecutor() as readers:
+        intact = readers.map(lambda key: kept.read_bytes(key) is not None, last["chunks"])
+    if not all(intact):
         return {}
     return {"files": len(last["outputs"]), "chunks": len(last["chunks"])}
 
