@@ -22,6 +22,26 @@ action = {}
 name = "report"
 """
 
+OWN_LAW = '''
+"""A law of the project."""
+
+from typing import ClassVar
+
+from sim.laws import Law, law
+from sim.validation import Positive
+
+
+@law("mine")
+class Mine(Law):
+    """Constant hazard."""
+
+    examples: ClassVar = ({"mean": 30.0},)
+    mean: Positive
+
+    def cumulative_hazard(self, t):
+        return t / self.mean
+'''
+
 EXPERIMENT = """
 title = "Tiny"
 question = "Does it work?"
@@ -65,6 +85,15 @@ def write_project(folder):
 def project(tmp_path):
     """A project of one small experiment, called tiny."""
     return write_project(tmp_path)
+
+
+@pytest.fixture
+def own_law(project):
+    """File of a law of the project, called mine."""
+    file = project / "experiments" / "laws" / "mine.py"
+    file.parent.mkdir()
+    file.write_text(OWN_LAW)
+    return file
 
 
 @pytest.fixture(scope="session")

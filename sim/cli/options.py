@@ -30,6 +30,12 @@ out_option = click.option(
 )
 
 
+def folders(project: Path | None, out: Path | None) -> tuple[Path, Path]:
+    """Give the project, and the folder of its results or the one that was named."""
+    home = home_of(project)
+    return home, (out or home / "results").absolute()
+
+
 def home_of(project: Path | None) -> Path:
     """Give the project that was named, or that this folder is in."""
     from sim.study.files import find_project

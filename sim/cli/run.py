@@ -5,7 +5,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sim.cli.options import FAILED, INTERRUPTED, home_of, out_option, project_option
+from sim.cli.options import FAILED, INTERRUPTED, folders, out_option, project_option
 from sim.cli.progress import progress
 from sim.study.errors import counted
 
@@ -82,8 +82,7 @@ def run(
 
     if (backend == "dask") != (scheduler is not None):
         raise click.UsageError("--backend dask and --scheduler ADDRESS go together.")
-    home = home_of(project)
-    target = (out or home / "results").absolute()
+    home, target = folders(project, out)
     named = folder.experiment_files(home, list(files))
     asked = inputs(home, named, {"files": files, "replications": replications, "seed": seed})
     if there := nothing_to_do(target, asked):
@@ -128,8 +127,7 @@ def plan(
     from sim.study.planning import foresee
     from sim.study.running import Study
 
-    home = home_of(project)
-    target = (out or home / "results").absolute()
+    home, target = folders(project, out)
     plans = _loaded(home, folder.experiment_files(home, list(files)))
     study = Study(_jobs(plans, replications, seed), kept_of(target), say)
     for line in foresee(study, target, cpu_count()):
@@ -145,8 +143,7 @@ def report(out: Path | None, project: Path | None) -> None:
 
     from sim.study import files as folder
 
-    home = home_of(project)
-    target = (out or home / "results").absolute()
+    home, target = folders(project, out)
     folder.check_writable(target)
     _report(home, target, cpu_count())
 
@@ -166,8 +163,7 @@ def clean(dry_run: bool, out: Path | None, project: Path | None) -> None:
     from sim.study.results import remove_unused
     from sim.study.running import Study
 
-    home = home_of(project)
-    target = (out or home / "results").absolute()
+    home, target = folders(project, out)
     plans = _loaded(home, folder.experiment_files(home, []))
     study = Study(_jobs(plans, None, None), kept_of(target), say)
     stay, go, freed = remove_unused(target, study, dry_run)
@@ -249,12 +245,11 @@ def _simulate(study: "Study", target: Path, workers: "Workers", number: int) -> 
     if kept:
         work = f"{len(parts):,} are simulated by {counted(number, 'worker')}" if parts else "none is missing"
         say(f"{counted(kept, 'chunk')} kept, {work}.")
-    made, sections = Made(target), {}
+    made = Made(target)
     with progress(len(parts), sum(part.chunk.runs for part in parts)) as advance:
         for job in study.simulate(parts, workers, advance):
             write_tables(study, job, target, made)
-            sections[job.plan.name] = section(study, job)
-    write_manifest(target, sections)
+            write_manifest(target, job.name, section(study, job))
 
 
 def _report(home: Path, target: Path, jobs: int) -> None:
@@ -266,17 +261,15 @@ def _report(home: Path, target: Path, jobs: int) -> None:
 
 def _tell(failed: list["Failure"], study: "Study") -> None:
     """Report cells that failed: where, why, and how to see it again."""
+    from sim.study.config import named
     from sim.study.replaying import replay_command
 
-    bases = {job.plan.name: job.plan.base for job in study.jobs}
+    bases = {job.name: job.plan.base for job in study.jobs}
     for failure in failed:
-        cell = ", ".join(f"{key} = {value}" for key, value in failure.factors.items())
-        where = ", ".join(part for part in (failure.experiment, cell, failure.strategy) if part)
-        say(f"failed: {where}, replication {failure.replication}: {failure.why}")
-        at = failure.strategy, failure.replication
-        say(
-            f"  see it: {replay_command(failure.experiment, bases[failure.experiment], failure.factors, *at)}"
-        )
+        cell = named(failure.experiment, failure.factors)
+        say(f"failed: {cell}, {failure.strategy}, replication {failure.replication}: {failure.why}")
+        base, at = bases[failure.experiment], (failure.strategy, failure.replication)
+        say(f"  see it: {replay_command(failure.experiment, base, failure.factors, *at)}")
     say(f"{counted(len(failed), 'cell')} failed; all others are in the tables.")
 
 
@@ -291,7 +284,8 @@ def _recorded(study: "Study", target: Path, home: Path, workers: "Workers") -> I
         yield
         finished = True
     finally:
-        write_record(target, home, study.records, workers, began, finished)
+        with suppress(OSError):  # a disk that is full must not hide what went wrong before
+            write_record(target, home, study.records, workers, began, finished)
 
 
 @contextmanager

@@ -254,6 +254,11 @@ class Cell:
     scenarios: dict[str, Scenario]
 
 
+def named(experiment: str, factors: dict[str, Factor]) -> str:
+    """Name a cell in a sentence, such as ``tiny, store.write.median = 0.1``."""
+    return ", ".join([experiment, *(f"{key} = {value}" for key, value in factors.items())])
+
+
 @dataclass(frozen=True)
 class Plan:
     """An experiment, read and checked.

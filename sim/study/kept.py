@@ -44,7 +44,7 @@ class Kept:
         """Give the keys of all chunks that are there, intact or not."""
         return {file.stem for file in self.folder.glob(f"*{SUFFIX}")}
 
-    def sort(self, chunks: Iterable[Chunk]) -> tuple[list[str], list[str]]:
+    def missing_and_damaged(self, chunks: Iterable[Chunk]) -> tuple[list[str], list[str]]:
         """Give the keys of those chunks that are not there, and of those that are there but damaged."""
         there = self.keys()
         missing, damaged = [], []

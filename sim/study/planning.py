@@ -30,9 +30,9 @@ def foresee(study: Study, results: Path, processes: int) -> Iterator[str]:
     manifest, paces = read(results / MANIFEST), read(results / RECORD).get("seconds_per_run", {})
     pilots, parts = study.pilots(), study.missing()
     total = guessed = 0.0
-    width = max((len(job.plan.name) for job in study.jobs), default=0)
+    width = max((len(job.name) for job in study.jobs), default=0)
     for job in study.jobs:
-        name = job.plan.name
+        name = job.name
         todo = [part for part in [*pilots, *parts] if part.job is job]
         unknown = sum(size is None for size in study.sizes(job))
         if not todo:
@@ -50,14 +50,15 @@ def foresee(study: Study, results: Path, processes: int) -> Iterator[str]:
         yield f"{name:{width}}  {what}: {'; '.join(_reasons(job, study, manifest, todo))}"
     how = " (in part guessed: not all was run on this machine before)" if guessed else ""
     if total:
-        yield f"In all about {_time(total)} with {processes} processes{how}; then tables, figures and report."
+        at_work = f"with {counted(processes, 'worker')}{how}"
+        yield f"In all about {_time(total)} {at_work}; then tables, figures and report."
     else:
         yield "In all nothing to simulate; tables, figures and report follow where something has changed."
 
 
 def _reasons(job: Job, study: Study, manifest: dict[str, Any], todo: list[Part]) -> list[str]:
     """Say why chunks of a job are missing."""
-    told = manifest.get("experiments", {}).get(job.plan.name)
+    told = manifest.get("experiments", {}).get(job.name)
     if told is None:
         return ["it was not run yet"]
     if told["program"] != program_identity():

@@ -10,6 +10,7 @@ from re import match
 from typing import Any
 
 from sim.study.chunks import program_identity
+from sim.study.config import named
 from sim.study.identity import code, content, digest, versions
 from sim.study.made import read, update
 from sim.study.running import Job, Record, Study
@@ -53,19 +54,21 @@ def section(study: Study, job: Job) -> Section:
     }
 
 
-def write_manifest(results: Path, sections: dict[str, Section]) -> None:
-    """Write the manifest of all results.
+def write_manifest(results: Path, experiment: str, new: Section) -> None:
+    """Write into the manifest of all results what those of an experiment come from.
 
     Parameters
     ----------
     results : Path
         The folder; what the manifest tells of experiments that have no tables in it goes.
-    sections : dict of str to dict
-        Of the experiments whose tables were made now.
+    experiment : str
+        Its name.
+    new : dict
+        As `section` gives it.
     """
 
     def change(known: dict[str, Any]) -> dict[str, Any]:
-        told = known.get("experiments", {}) | sections
+        told = known.get("experiments", {}) | {experiment: new}
         experiments = {name: told[name] for name in sorted(told) if (results / name).is_dir()}
         used = {each["program"] for each in experiments.values()}
         programs = {**known.get("programs", {}), program_identity(): program()}
@@ -88,8 +91,7 @@ def failures(results: Path) -> dict[str, list[str]]:
 
 
 def _in_words(name: str, one: Section) -> str:
-    cell = ", ".join([name, *(f"{key} = {value}" for key, value in one["cell"].items())])
-    return f"{cell}, {one['strategy']}, replication {one['replication']}: {one['why']}"
+    return f"{named(name, one['cell'])}, {one['strategy']}, replication {one['replication']}: {one['why']}"
 
 
 def _installed() -> dict[str, str]:

@@ -65,7 +65,7 @@ def choose_cell(plan: Plan, given: list[str]) -> Cell:
         said[key] = there[value]
     wanted = [cell for cell in plan.cells if cell.factors == plan.base | said]
     wanted = wanted or [cell for cell in plan.cells if said.items() <= cell.factors.items()]
-    if len(wanted) == 1 or (wanted and not said):
+    if len(wanted) == 1:
         return wanted[0]
     if not wanted:
         raise InputError([Problem("--cell", "", f"no cell of {plan.name} has these values together.")])

@@ -26,13 +26,10 @@ def tables_of(job: Job, kept: Kept, workers: Workers) -> Tables:
     return tabulate(job.plan, study.cells(job))
 
 
-def write_tables(study: Study, job: Job, results: Path, made: Made) -> bool:
+def write_tables(study: Study, job: Job, results: Path, made: Made) -> None:
     """Write the tables of an experiment; a table without rows goes.
 
-    Returns
-    -------
-    bool
-        Whether there was something to write: tables that were made from the same are left as they are.
+    Tables that were made from the same are left as they are.
     """
     plan = job.plan
     experiment = plan.experiment
@@ -45,7 +42,7 @@ def write_tables(study: Study, job: Job, results: Path, made: Made) -> bool:
     )
     files = [results / plan.name / f"{name}.csv" for name in TABLES]
     if all(made.fresh(file, source) for file in files):
-        return False
+        return
     tables = tabulate(plan, study.cells(job))
     for name, file in zip(TABLES, files, strict=True):
         table = getattr(tables, name)
@@ -55,7 +52,6 @@ def write_tables(study: Study, job: Job, results: Path, made: Made) -> bool:
             file.unlink(missing_ok=True)
         made.note(file, source)
     made.save()
-    return True
 
 
 def note_used(study: Study, results: Path) -> None:

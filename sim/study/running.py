@@ -13,7 +13,7 @@ from operator import add
 from sim.estimate import estimate
 from sim.simulation import blocks
 from sim.study.chunks import Chunk, program_identity, scenarios_identity
-from sim.study.config import Cell, Factor, Plan
+from sim.study.config import Cell, Factor, Plan, named
 from sim.study.kept import Kept, encoded
 from sim.study.precision import PILOT, PILOT_RUNS
 from sim.study.workers import Done, Workers, keep
@@ -61,6 +61,11 @@ class Job:
     def identities(self) -> list[str]:
         """Digests of what the cells simulate."""
         return [scenarios_identity(cell.scenarios) for cell in self.plan.cells]
+
+    @property
+    def name(self) -> str:
+        """The experiment's."""
+        return self.plan.name
 
     @property
     def most(self) -> int:
@@ -154,7 +159,7 @@ class Study:
         self.jobs = jobs
         self.kept = kept
         self.say = say
-        self.records = {job.plan.name: Record() for job in jobs}
+        self.records = {job.name: Record() for job in jobs}
         self._sizes: dict[str, list[int | None]] = {}
 
     def pilots(self) -> list[Part]:
@@ -164,7 +169,7 @@ class Study:
 
     def sizes(self, job: Job) -> list[int | None]:
         """Give the runs of each strategy by cell, once the pilots are made; None where there is none."""
-        name = job.plan.name
+        name = job.name
         if name not in self._sizes:
             self._sizes[name] = job.sizes(self.kept)
         return self._sizes[name]
@@ -182,13 +187,14 @@ class Study:
         return self._missing([part for job in self.jobs for part in self.parts(job)])
 
     def _missing(self, parts: list[Part]) -> list[Part]:
-        missing, damaged = self.kept.sort(part.chunk for part in parts)
+        missing, damaged = self.kept.missing_and_damaged(part.chunk for part in parts)
         for key in damaged:
             part = next(part for part in parts if part.chunk.key == key)
-            self.say(f"a chunk of {_where(part)} is damaged ({self.kept.file(key)}); it is simulated again.")
+            cell = named(part.job.name, part.job.plan.cells[part.cell].factors)
+            self.say(f"a chunk of {cell} is damaged ({self.kept.file(key)}); it is simulated again.")
         absent = {*missing, *damaged}
         for part in parts:
-            self.records[part.job.plan.name].kept += part.chunk.key not in absent
+            self.records[part.job.name].kept += part.chunk.key not in absent
         return [part for part in parts if part.chunk.key in absent]
 
     def simulate(self, parts: list[Part], workers: Workers, advance: Advance) -> Iterator[Job]:
@@ -209,11 +215,10 @@ class Study:
                     yield part.job
 
     def _note(self, part: Part, done: Done) -> None:
-        record = self.records[part.job.plan.name]
+        record = self.records[part.job.name]
         if done.failure is not None:
             failed, cell = done.failure, part.job.plan.cells[part.cell]
-            name = part.job.plan.name
-            failure = Failure(name, cell.factors, failed.strategy, failed.replication, failed.why)
+            failure = Failure(part.job.name, cell.factors, failed.strategy, failed.replication, failed.why)
             record.failures.append(failure)
         record.simulated += 1
         record.runs += part.chunk.runs
@@ -222,7 +227,7 @@ class Study:
     def failures(self, job: Job) -> list[Failure]:
         """Give the cells of a job that failed, each with the first replication that did."""
         found: dict[str, Failure] = {}
-        for failure in sorted(self.records[job.plan.name].failures, key=lambda failure: failure.replication):
+        for failure in sorted(self.records[job.name].failures, key=lambda failure: failure.replication):
             found.setdefault(str(failure.factors), failure)
         return list(found.values())
 
@@ -243,7 +248,7 @@ class Study:
     def used(self) -> dict[str, list[str]]:
         """Give the keys of all chunks that the jobs ask for, pilots too, by the name of the experiment."""
         return {
-            job.plan.name: sorted({part.chunk.key for part in self.parts(job)} | {c.key for c in job.pilots})
+            job.name: sorted({part.chunk.key for part in self.parts(job)} | {c.key for c in job.pilots})
             for job in self.jobs
         }
 
@@ -253,8 +258,3 @@ class Study:
             sums = chunk.simulate()
             keep(self.kept, chunk.key, encoded(sums))
         return sums
-
-
-def _where(part: Part) -> str:
-    factors = part.job.plan.cells[part.cell].factors
-    return ", ".join([part.job.plan.name, *(f"{key} = {value}" for key, value in factors.items())])

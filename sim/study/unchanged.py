@@ -4,6 +4,8 @@ Here files are compared byte by byte, and none of them is understood. What has c
 that, by what it means.
 """
 
+import os
+import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,13 +16,16 @@ from sim.study.identity import ROOT, digest, of_file, versions
 from sim.study.kept import kept_of
 from sim.study.made import KEPT, read, update
 
+TEXT = re.compile(rb"""["']([^"'\n]{1,1000})["']""")
+
 NOT_MADE = (KEPT, "measured", "run.json")
 """What lies beside the results that a study makes."""
 
 
 def inputs(home: Path, named: Iterable[Path], options: dict[str, Any]) -> str:
     """Give the digest of all that a study is made from: its files, the program and what was asked for."""
-    files = {*_below(home / EXPERIMENTS), *_below(ROOT), *named}
+    own = {*_below(home / EXPERIMENTS), *named}
+    files = {*own, *_below(ROOT), *_named_in(own, home / EXPERIMENTS)}
     return digest([[(str(file), of_file(file)) for file in sorted(files)], versions(), options])
 
 
@@ -56,6 +61,16 @@ def _last(results: Path) -> Path:
 def _outputs(results: Path) -> dict[str, str]:
     made = (file for file in results.rglob("*") if file.relative_to(results).parts[0] not in NOT_MADE)
     return {file.relative_to(results).as_posix(): of_file(file) for file in sorted(made) if file.is_file()}
+
+
+def _named_in(files: Iterable[Path], folder: Path) -> Iterator[Path]:
+    """Give the files that are named in others, such as observed times that lie elsewhere."""
+    for file in files:
+        if file.suffix == ".toml":
+            for name in TEXT.findall(file.read_bytes()):
+                path = folder / os.fsdecode(name)
+                if os.path.isfile(path):
+                    yield path
 
 
 def _below(folder: Path) -> Iterator[Path]:

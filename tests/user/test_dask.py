@@ -11,29 +11,6 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("few_laws")]
 pytest.importorskip("distributed", reason="needs the extra dask, which `make test-all` installs")
 
-OWN = '''
-"""A law of the project, which a worker elsewhere has no file of."""
-
-from typing import ClassVar
-
-from sim.laws import Law, law
-from sim.validation import Positive
-
-
-@law("mine")
-class Mine(Law):
-    """Constant hazard."""
-
-    examples: ClassVar = ({"mean": 30.0},)
-    mean: Positive
-
-    def cumulative_hazard(self, t):
-        return t / self.mean
-
-    def inverse_hazard(self, h):
-        return h * self.mean
-'''
-
 
 def dask(*arguments, cwd):
     command = [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]]
@@ -66,10 +43,9 @@ def cluster(tmp_path_factory):
 
 
 @pytest.fixture
-def long_project(project):
-    laws = project / "experiments/laws"
-    laws.mkdir()
-    (laws / "mine.py").write_text(OWN)
+def long_project(project, own_law):
+    """The project with several chunks, and with a law that a worker elsewhere has no file of."""
+    assert own_law.is_file()
     file = project / "experiments/tiny.toml"
     text = file.read_text().replace("replications = 1500", "replications = 40_000")
     law = '{ process = "renewal", law = { law = "mine", mean = 30.0 } }'

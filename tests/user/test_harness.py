@@ -94,41 +94,29 @@ def test_words_are_no_reason_to_simulate(savegap, project):
     assert "Does it still work?" in (project / "results/README.md").read_text()
 
 
-OWN = '''
-"""A law of the project."""
-
-from typing import ClassVar
-
-from sim.laws import Law, law
-from sim.validation import Positive
-
-
-@law("mine")
-class Mine(Law):
-    """Constant hazard."""
-
-    examples: ClassVar = ({"mean": 30.0},)
-    mean: Positive
-
-    def cumulative_hazard(self, t):
-        return t / self.mean
-'''
-
-
-def test_a_changed_law_touches_what_depends_on_it_alone(savegap, two):
-    laws = two / "experiments/laws"
-    laws.mkdir()
-    (laws / "mine.py").write_text(OWN)
+def test_a_changed_law_touches_what_depends_on_it_alone(savegap, two, own_law):
     law = '{ process = "renewal", law = { law = "mine", mean = 30.0 } }'
     change(two / "experiments/other.toml", '{ process = "uniform_time" }', law)
     assert savegap("run", *FEW)[0] == 0
-    change(laws / "mine.py", '"""Constant hazard."""', '"""Constant hazard; rather dull."""\n    # indeed')
+    change(own_law, '"""Constant hazard."""', '"""Constant hazard; rather dull."""\n    # indeed')
     savegap("run", *FEW)
     assert record(two)["other"]["chunks_simulated"] == 0
-    change(laws / "mine.py", "t / self.mean", "t / (2 * self.mean)")
+    change(own_law, "t / self.mean", "t / (2 * self.mean)")
     savegap("run", *FEW)
     assert record(two)["other"]["chunks_simulated"] == 2
     assert record(two)["tiny"]["chunks_simulated"] == 0
+
+
+def test_times_that_lie_elsewhere_are_inputs_too(savegap, project, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "times.csv"
+    elsewhere.write_text("seconds\n3\n20\n")
+    law = f'{{ process = "renewal", law = {{ law = "empirical", file = "{elsewhere}" }} }}'
+    change(project / "experiments/tiny.toml", '{ process = "uniform_time" }', law)
+    assert savegap("run", *FEW)[0] == 0
+    assert "nothing to do" in savegap("run", *FEW)[1]
+    elsewhere.write_text("seconds\n3\n25\n")
+    assert "nothing to do" not in savegap("run", *FEW)[1]
+    assert record(project)["tiny"]["chunks_simulated"] == 2
 
 
 def test_more_replications_extend_the_old_ones(savegap, project):
@@ -303,6 +291,7 @@ def test_a_disk_that_is_full_is_one_line_and_loses_nothing(savegap, project, con
         "Every chunk that was finished is kept; run again."
     )
     assert "Traceback" not in errors
+    assert record(project)["tiny"]["chunks_simulated"] == 2
     names = [file.name for file in (project / "results/.kept/chunks").iterdir()]
     assert len(names) == 2
     assert all(name.endswith(".chunk") for name in names)

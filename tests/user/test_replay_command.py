@@ -194,6 +194,14 @@ def test_a_condition_that_is_none(savegap, kind):
     assert told in errors
 
 
+def test_a_cell_is_not_guessed(savegap, project):
+    file = project / "experiments/tiny.toml"
+    file.write_text(file.read_text().replace("[0.1, 0.5]", "[0.1, 0.2]"))
+    code, _, errors = savegap("replay", "tiny", "--strategy", "restart", "--replication", 0)
+    assert code == 2
+    assert "there are 2 such cells; say store.write.median too: 0.1, 0.2." in errors
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
