@@ -15,7 +15,7 @@ export OPENBLAS_NUM_THREADS := 1
 help:                ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-experiments: $(READY)  ## run the whole study, or what of it has changed: results/ and its report (about 6 minutes on 2 cores)
+experiments: $(READY)  ## run the whole study, or what of it has changed: results/ and its report (about 7 minutes on 2 cores)
 	$(BIN)/savegap run
 
 quick: $(READY)        ## the same study with few replications, into .quick/ (about 40 seconds)

@@ -93,13 +93,14 @@ def run(
 
     from sim.study.kept import kept_of
     from sim.study.running import Study
-    from sim.study.workers import Workers
+    from sim.study.workers import Workers, processes_of_this_one
 
     plans = _loaded(home, named)
     folder.check_writable(target)
     workers = Workers(jobs or cpu_count(), scheduler)
     study = Study(_jobs(plans, replications, seed), kept_of(target), say)
-    with _stopped_at_once(study, target), _recorded(study, target, home, workers):
+    recorded = _recorded(study, target, home, workers)
+    with _stopped_at_once(study, target), recorded, processes_of_this_one():
         with workers.ready() as number:
             _simulate(study, target, workers, number)
         _report(home, target, number)

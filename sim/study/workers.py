@@ -82,7 +82,7 @@ class Workers:
         jobs = self.jobs if here else -1
         parallel = Parallel(jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs")
         work: Callable[..., Done] = _made_and_kept if here else _made
-        extra = (kept, os.getpid()) if here else ()
+        extra = (kept,) if here else ()
         # A worker elsewhere has no file of a project's own laws, so these go along.
         given = (chunk if here else wrap_non_picklable_objects(chunk, keep_wrapper=False) for chunk in chunks)
         for done in parallel(delayed(work)(number, chunk, *extra) for number, chunk in enumerate(given)):
@@ -115,8 +115,7 @@ def _made(number: int, chunk: Chunk) -> Done:
     return Done(number, monotonic() - begin, None, data)
 
 
-def _made_and_kept(number: int, chunk: Chunk, kept: Kept, parent: int) -> Done:
-    _end_with(parent)
+def _made_and_kept(number: int, chunk: Chunk, kept: Kept) -> Done:
     if kept.read_bytes(chunk.key) is not None:
         return Done(number, 0.0, None)
     done = _made(number, chunk)
@@ -125,16 +124,15 @@ def _made_and_kept(number: int, chunk: Chunk, kept: Kept, parent: int) -> Done:
     return done._replace(data=b"")
 
 
-_watching = False
+def processes_of_this_one() -> parallel_config:
+    """Let processes that joblib starts within this context end soon after this one, however it ends.
+
+    Otherwise those that are idle would outlive a process that was killed by minutes.
+    """
+    return parallel_config(backend="loky", initializer=_end_with, initargs=(os.getpid(),))
 
 
 def _end_with(parent: int) -> None:
-    """Let this process end soon after the one that gave it work, which may have been killed."""
-    global _watching
-    if _watching or os.getpid() == parent:
-        return
-    _watching = True
-
     def watch() -> None:
         while os.getppid() == parent:
             sleep(0.5)

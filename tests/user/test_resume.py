@@ -119,14 +119,31 @@ def test_killed_ten_times_at_random_moments(long_project, contents, undisturbed,
 
 
 def test_workers_end_with_the_study_that_was_killed(long_project):
-    many = (long_project / "experiments/tiny.toml").read_text().replace("60_000", "100_000_000")
-    (long_project / "experiments/tiny.toml").write_text(many.replace("0.008", "0.00001"))
+    file = long_project / "experiments/tiny.toml"
+    file.write_text(file.read_text().replace("60_000", "100_000_000").replace("0.008", "0.00001"))
     process = start(long_project, "--jobs", "2")
     while len(kept(long_project)) < 4:
         assert process.poll() is None
         time.sleep(0.05)
+    kill_and_see_workers_end(process)
+
+
+def test_workers_end_too_that_have_nothing_to_do(long_project):
+    file = long_project / "experiments/tiny.toml"
+    text = file.read_text().partition("[sweep]")[0].replace(PRECISE, 'replications = 4096\nengine = "events"')
+    file.write_text(text)
+    process = start(long_project, "--jobs", "2", pages="pages")
+    while len(children(process.pid)) < 3:
+        assert process.poll() is None
+        time.sleep(0.05)
+    time.sleep(2.5)  # one has the only chunk now, the other none
+    kill_and_see_workers_end(process)
+
+
+def kill_and_see_workers_end(process):
+    assert process.poll() is None
     workers = children(process.pid)
-    assert len(workers) >= 2
+    assert len(workers) >= 3  # two, and who tracks what they share
     process.send_signal(signal.SIGKILL)
     process.wait()
     deadline = time.monotonic() + 20
