@@ -15,6 +15,8 @@ ZERO = Constant(value=0.0)
 class Store(Model):
     """Where progress is saved. Both latencies are needed: the save gap ends at the first."""
 
+    title: str = ""
+    source: str = Field(default="", description="where the figures come from")
     write: AnyLaw = Field(
         default=Constant(value=0.04),
         description="from the begin of a save to the point of no return, s",

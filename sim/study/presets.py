@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import ValidationError
 
 from sim.crashes import PROCESSES, parse_process
-from sim.services import Outages, Receiver
+from sim.services import Outages, Receiver, Store
 from sim.study.errors import InputError, Problem
 from sim.study.files import EXPERIMENTS
 from sim.supervision import Downtime
@@ -18,6 +18,7 @@ from sim.workload import Workload
 PRESETS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "workload": ("workloads", Workload.model_validate),
     "crash": ("crashes", parse_process),
+    "store": ("stores", Store.model_validate),
     "receiver": ("receivers", Receiver.model_validate),
     "provider": ("providers", Outages.model_validate),
     "downtime": ("downtimes", Downtime.model_validate),

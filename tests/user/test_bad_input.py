@@ -214,7 +214,9 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("what", ENDLESS)
+@pytest.mark.parametrize(
+    "what", [pytest.param(what, marks=[pytest.mark.slow] * (what == "events")) for what in ENDLESS]
+)
 def test_a_run_that_does_not_end(savegap, project, monkeypatch, what):
     monkeypatch.setattr("sim.ticks.MOST", 5_000 if what != "events" else 10**9)
     monkeypatch.setattr("sim.events.run.MOST_EVENTS", 5_000 if what == "events" else 10**9)
