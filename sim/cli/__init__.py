@@ -5,6 +5,7 @@ import sys
 import click
 
 from sim.cli.fit import fit
+from sim.cli.lab import calibrate, lab
 from sim.cli.laws import laws
 from sim.cli.options import INPUT_ERROR
 from sim.cli.prove import prove
@@ -36,10 +37,12 @@ def cli() -> None:
       savegap systems                    LangGraph, Temporal and others as presets, with sources
       savegap prove temporal             every placement of two faults in a small run
       savegap fit crashes.csv            laws for your own times between crashes
+      savegap lab run                    real processes, really killed, beside what was predicted
+      savegap calibrate                  what saves take on this machine, as stores to simulate with
     """
 
 
-for command in (run, plan, report, clean, compare, find, replay, laws, fit, systems, prove):
+for command in (run, plan, report, clean, compare, find, replay, laws, fit, systems, prove, lab, calibrate):
     cli.add_command(command)
 
 

@@ -84,7 +84,7 @@ def run(
         raise click.UsageError("--backend dask and --scheduler ADDRESS go together.")
     home, target = folders(project, out)
     named = folder.experiment_files(home, list(files))
-    asked = inputs(home, named, {"files": files, "replications": replications, "seed": seed})
+    asked = inputs(home, target, named, {"files": files, "replications": replications, "seed": seed})
     if there := nothing_to_do(target, asked):
         made = f"{counted(there['files'], 'file')} from {counted(there['chunks'], 'chunk')}"
         click.echo(f"{target} is up to date: {made}, nothing to do.")
