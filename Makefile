@@ -4,13 +4,14 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 BENCH  := $(VENV)/.bench
 DASK   := $(VENV)/.dask
+LAB    := $(VENV)/.lab
 export PYTHONDONTWRITEBYTECODE :=
 # One thread a process: the study runs one worker a core, and its digits must not depend on threads.
 export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help experiments quick test test-all bench lint format lock clean
+.PHONY: help experiments quick test test-all lab bench lint format lock clean
 
 help:                ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,8 +25,13 @@ quick: $(READY)        ## the same study with few replications, into .quick/ (ab
 test: $(READY)         ## tests, without those marked slow
 	$(BIN)/pytest -m "not slow"
 
-test-all: $(DASK)      ## every test, those of a cluster too
+test-all: $(DASK) $(LAB)  ## every test, those of a cluster and of frameworks too
 	$(BIN)/pytest
+
+lab: $(LAB)            ## kill real processes: results/measured/lab/ and its part of the report (about 12 minutes; Linux)
+	$(BIN)/savegap lab run
+	$(BIN)/savegap calibrate
+	$(BIN)/savegap report
 
 bench: $(BENCH)        ## speed and memory, beside other models: results/measured/bench.md (about 4 minutes, longer on a busy machine)
 	$(BIN)/pytest benchmarks -n 0 --benchmark-columns=min,median,rounds --benchmark-sort=name --table results/measured/bench.md
@@ -43,6 +49,7 @@ format: $(READY)       ## let ruff mend what it can
 lock:                ## resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --group dev --generate-hashes --universal --no-header --upgrade -o requirements.lock
 	uv pip compile pyproject.toml --extra dask --constraint requirements.lock --generate-hashes --universal --no-header --upgrade -o requirements-dask.lock
+	uv pip compile pyproject.toml --extra lab --constraint requirements.lock --generate-hashes --universal --no-header --upgrade -o requirements-lab.lock
 	uv pip compile --group bench --constraint requirements.lock --generate-hashes --universal --no-header --upgrade -o benchmarks/requirements.lock
 
 clean:               ## remove the environment and everything ignored that was made here
@@ -62,6 +69,11 @@ $(READY): requirements.lock pyproject.toml
 # A cluster is an extra, so it comes with the first test of one.
 $(DASK): $(READY) requirements-dask.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dask.lock
+	@touch $@
+
+# So do the frameworks and the store that only the laboratory kills.
+$(LAB): $(READY) requirements-lab.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-lab.lock
 	@touch $@
 
 # The compiled peer is for benchmarks alone, so it comes with the first of them.

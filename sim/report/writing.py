@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from joblib import Parallel, delayed
 
 from sim.estimate import Estimate
-from sim.report import gallery, tables
+from sim.report import gallery, reality, tables
 from sim.report.answers import answer
 from sim.report.figures import draw
 from sim.report.look import Colours, colours
@@ -49,9 +49,19 @@ class Shown:
 
 @dataclass(frozen=True)
 class Section:
-    """What the report says of one experiment; without pictures if some of its cells failed."""
+    """What the report says of one experiment or trial; without pictures if some of its cells failed.
+
+    Attributes
+    ----------
+    name, folder : str
+        Anchor; folder of the tables, beside the report.
+    again : str
+        The command that makes it again.
+    """
 
     name: str
+    folder: str
+    again: str
     title: str
     question: str
     answer: list[str]
@@ -94,10 +104,12 @@ def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
         _check_tables(plan, results)
     failed = failures(results)
     laws = gallery.exhibits(project)
-    _draw_all([plan for plan in plans if plan.name not in failed], laws, results, jobs)
+    trials = reality.trials(results)
+    _draw_all([plan for plan in plans if plan.name not in failed], laws, trials, results, jobs)
     gallery.clear(laws, results)
     shown = [Shown(exhibit, _picture_of_law(exhibit, results)) for exhibit in laws]
     sections = [_section(plan, results, failed.get(plan.name, [])) for plan in plans]
+    sections += [_section_of_trial(trial, results) for trial in trials]
     environment = Environment(
         loader=PackageLoader("sim.report"),
         undefined=StrictUndefined,
@@ -111,8 +123,14 @@ def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
         yield results / file
 
 
-def _draw_all(plans: list[Plan], laws: list[gallery.Exhibit], results: Path, jobs: int) -> None:
-    """Draw the figures of experiments and the pictures of laws that are not there as they should be."""
+def _draw_all(
+    plans: list[Plan],
+    laws: list[gallery.Exhibit],
+    trials: list[reality.Trial],
+    results: Path,
+    jobs: int,
+) -> None:
+    """Draw the figures of experiments and trials and the pictures of laws that are not as they should be."""
     palette = colours(plans)
     program = [_program("sim.report.figures"), {name: version(name) for name in DRAWN_WITH}]
     made = Made(results)
@@ -129,6 +147,11 @@ def _draw_all(plans: list[Plan], laws: list[gallery.Exhibit], results: Path, job
         picture = delayed(gallery.draw)(exhibit, results)
         source = digest([program, code("sim.laws"), versions(), content(exhibit.law), exhibit.name])
         todo[results / exhibit.file] = source, picture
+    for trial in trials:
+        tables = [of_file(file) for file in sorted(trial.folder.glob("*.csv"))]
+        for name in reality.figures(trial):
+            source = digest([_program("sim.report.reality"), program[1], tables, name])
+            todo[trial.folder / f"{name}.svg"] = source, delayed(reality.draw)(trial, name)
     todo = {target: what for target, what in todo.items() if not made.fresh(target, what[0])}
     Parallel(n_jobs=jobs if len(todo) > 1 else 1)(drawing for _, drawing in todo.values())
     for target, (source, _) in todo.items():
@@ -170,14 +193,38 @@ def _section(plan: Plan, results: Path, failed: list[str]) -> Section:
         folded.append(tables.contrasts(plan, contrasts))
     return Section(
         name=plan.name,
+        folder=plan.name,
+        again=f"savegap run {plan.name}",
         title=experiment.title,
         question=" ".join(experiment.question.split()),
         answer=[UNANSWERED, *failed] if failed else answer(plan, estimates, published),
         given=experiment.given,
-        runs=tables.runs(estimates),
+        runs=f"{tables.runs(estimates)} runs of each strategy in each cell",
         precision=tables.precision(plan, estimates),
         pictures=[] if failed else [_picture(plan, figure, folder) for figure in experiment.figures],
         open_tables=opened,
+        folded_tables=folded,
+    )
+
+
+def _section_of_trial(trial: reality.Trial, results: Path) -> Section:
+    folder = trial.folder.relative_to(results).as_posix()
+    shown, *folded = reality.tables(trial)
+    return Section(
+        name=f"lab-{trial.folder.name}",
+        folder=folder,
+        again=f"savegap lab run {trial.folder.name}",
+        title=trial.facts["title"],
+        question=trial.facts["question"],
+        answer=reality.answer(trial),
+        given=reality.given(trial),
+        runs=f"{trial.conditions['runs'].sum():,} real runs, {trial.conditions['kills'].sum():,} kills",
+        precision="",
+        pictures=[
+            Picture(f"{folder}/{name}.svg", caption, _data(trial.folder / f"{name}.svg"))
+            for name, caption in reality.figures(trial).items()
+        ],
+        open_tables=[shown],
         folded_tables=folded,
     )
 

@@ -18,14 +18,20 @@ from sim.study.made import KEPT, read, update
 
 TEXT = re.compile(rb"""["']([^"'\n]{1,1000})["']""")
 
-NOT_MADE = (KEPT, "measured", "run.json")
+MEASURED = "measured"
+
+NOT_MADE = (KEPT, MEASURED, "run.json")
 """What lies beside the results that a study makes."""
 
 
-def inputs(home: Path, named: Iterable[Path], options: dict[str, Any]) -> str:
-    """Give the digest of all that a study is made from: its files, the program and what was asked for."""
+def inputs(home: Path, results: Path, named: Iterable[Path], options: dict[str, Any]) -> str:
+    """Give the digest of all that a study is made from: its files, the program and what was asked for.
+
+    What was measured lies among the results, and the report shows it.
+    """
     own = {*_below(home / EXPERIMENTS), *named}
-    files = {*own, *_below(ROOT), *_named_in(own, home / EXPERIMENTS)}
+    measured = {file for file in _below(results / MEASURED) if file.suffix != ".svg"}
+    files = {*own, *measured, *_below(ROOT), *_named_in(own, home / EXPERIMENTS)}
     return digest([[(str(file), of_file(file)) for file in sorted(files)], versions(), options])
 
 
