@@ -30,7 +30,6 @@ test-all: $(DASK) $(LAB)  ## every test, those of a cluster and of frameworks to
 
 lab: $(LAB)            ## kill real processes: results/measured/lab/ and its part of the report (about 12 minutes; Linux)
 	$(BIN)/savegap lab run
-	$(BIN)/savegap calibrate
 	$(BIN)/savegap report
 
 bench: $(BENCH)        ## speed and memory, beside other models: results/measured/bench.md (about 4 minutes, longer on a busy machine)

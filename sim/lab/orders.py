@@ -97,8 +97,8 @@ class Order:
     relay : Relay or None
         What performs the entries of an outbox.
     slow : (int, int)
-        From the checkpoint after which step on a framework's checkpoints take longer (-2 is that of the
-        input), and by how many ns.
+        From the checkpoint after which step on a framework's checkpoints take longer in the first attempt
+        (-2 is that of the input), and by how many ns.
     """
 
     run: str

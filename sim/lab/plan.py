@@ -40,6 +40,9 @@ class Given(Model):
         description="what is judged: that duplicates are as predicted; that there are none; that there are "
         "neither duplicates nor lost actions; nothing",
     )
+    calibration: Count | None = Field(
+        default=None, description="runs by which latencies are measured, if not as many as of the others"
+    )
     workers: Annotated[int, Field(ge=1, le=64)] | None = Field(
         default=None, description="runs that go on at once, if not as many as of the other conditions"
     )

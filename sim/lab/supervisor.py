@@ -203,7 +203,8 @@ class Supervisor:
             account["performed"] += store.performed()
             store.close()
         for table in ("performed", "blocked", "asked"):
-            setattr(report, table, sorted((step, instant - self.begin) for step, instant in account[table]))
+            rows = [(step, instant - self.begin) for step, instant in account[table]]
+            setattr(report, table, sorted(rows, key=lambda row: row[1]))
         for life in report.lives:
             life.shift(self.begin)
 

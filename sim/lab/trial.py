@@ -5,7 +5,6 @@ import os
 import platform
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from sim.lab import measuring
 from sim.lab.judging import Judged, judge
 from sim.lab.laboratory import Laboratory
 from sim.lab.measuring import Latencies, Split
+from sim.lab.orders import Report
 from sim.lab.plan import Condition, Plan, Trial
 from sim.lab.stores import STORES
 from sim.lab.translation import Runs, runs
@@ -76,7 +76,7 @@ class Work:
         """Give a laboratory with a store."""
         return Laboratory(store, workers or self.trial.workers, self.disk)
 
-    def make(self, laboratory: Laboratory, made: Runs, what: str) -> list[Any]:
+    def make(self, laboratory: Laboratory, made: Runs, what: str) -> list[Report]:
         """Have runs made."""
         reports = []
         for report in laboratory.run(made.orders):
@@ -84,11 +84,18 @@ class Work:
             self.advance(what, 1)
         return reports
 
-    def calibrate(self, laboratory: Laboratory, scenario: Scenario, walks: str, what: str) -> Latencies:
-        """Measure latencies under the very load that is to come: in runs that are killed like those."""
+    def calibrate(
+        self, laboratory: Laboratory, scenario: Scenario, walks: str, what: str, n: int | None = None
+    ) -> Latencies:
+        """Measure latencies under the very load that is to come: in runs that are killed like those.
+
+        The first runs of a laboratory are not measured: caches are cold, and processes still start.
+        """
         trial = self.trial
-        made = runs(scenario, trial.calibration, trial.seed + 1, trial.scale, "calibration", walks)
-        return measuring.latencies(made, self.make(laboratory, made, f"{what}: latencies"))
+        n = n or trial.calibration
+        made = runs(scenario, n, trial.seed + 1, trial.scale, "calibration", walks)
+        reports = self.make(laboratory, made, f"{what}: latencies")
+        return measuring.latencies(made, reports[n // 5 :])
 
     def split(
         self, laboratory: Laboratory, scenario: Scenario, walks: str, found: Latencies, what: str
@@ -121,9 +128,9 @@ class Work:
 def most_runs(trial: Trial, conditions: list[Condition]) -> int:
     """How many runs a trial makes at most."""
     probed = {(c.given.store, c.given.walks) for c in conditions if c.given.probes and probes_fit(c.scenario)}
-    return sum(trial.calibration + c.given.runs for c in conditions) + trial.offsets * sum(
-        2 if walks == "verbs" else 1 for _, walks in probed
-    )
+    return sum(
+        (c.given.calibration or trial.calibration) + c.given.runs for c in conditions
+    ) + trial.offsets * sum(2 if walks == "verbs" else 1 for _, walks in probed)
 
 
 def probes_fit(scenario: Scenario) -> bool:
@@ -182,20 +189,14 @@ def carry_out(plan: Plan, conditions: list[Condition], disk: Path, out: Path, ad
         Told of progress.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
-    new = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    new = out.with_name(f".{out.name}-{os.getpid()}")
+    new.mkdir()
     try:
         _carry_out(plan, conditions, disk, new, advance)
-        new.chmod(0o777 & ~_umask())
         shutil.rmtree(out, ignore_errors=True)
         new.rename(out)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _carry_out(plan: Plan, conditions: list[Condition], disk: Path, out: Path, advance: Advance) -> None:
@@ -207,7 +208,7 @@ def _carry_out(plan: Plan, conditions: list[Condition], disk: Path, out: Path, a
     for number, condition in enumerate(conditions):
         scenario, walks, name = condition.scenario, condition.given.walks, condition.name
         with work.laboratory(condition.given.store, condition.given.workers) as laboratory:
-            found = work.calibrate(laboratory, scenario, walks, name)
+            found = work.calibrate(laboratory, scenario, walks, name, condition.given.calibration)
             known = (condition.given.store, walks) in work.splits
             probes = condition.given.probes
             split = work.split(laboratory, scenario, walks, found, name) if probes else None

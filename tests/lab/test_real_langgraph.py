@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 
 STEPS = 4
 WORK_S = 10.0
-SLOW_NS = 400_000_000
+SLOW_NS = 20_000_000_000
 COUNTED = ["crashes", "redone_steps", "duplicate_actions", "lost_actions", "blocked_duplicates", "stuck"]
 PROTOCOLS = {"sync": "two_part", "async": "two_part_async", "exit": "on_exit"}
 
@@ -50,13 +50,13 @@ def done_s(mode: str, step: int, write_s: float) -> float:
 
 @pytest.mark.parametrize("key", ["none", "run_step"])
 @pytest.mark.parametrize(
-    ("mode", "point", "after_done_s", "write_s", "slow"),
+    ("mode", "point", "after_done_s", "write_s", "slow", "scale"),
     [
-        ("sync", "step_done", 0.0, 0.1, (0, 0)),
-        ("sync", "writes_saved", 0.08, 0.1, (0, 0)),
-        ("async", "step_done", 0.0, 0.1, (0, 0)),
-        ("async", "step_done", 0.0, 1000.0, (-2, SLOW_NS)),
-        ("exit", "step_done", 0.0, 0.1, (0, 0)),
+        ("sync", "step_done", 0.0, 0.1, (0, 0), 0.001),
+        ("sync", "writes_saved", 0.08, 0.1, (0, 0), 0.001),
+        ("async", "step_done", 0.0, 0.1, (0, 0), 0.02),  # a save is long over when the next step is done
+        ("async", "step_done", 0.0, 1000.0, (-2, SLOW_NS), 0.001),
+        ("exit", "step_done", 0.0, 0.1, (0, 0), 0.001),
     ],
 )
 def test_every_step(
@@ -65,11 +65,12 @@ def test_every_step(
     after_done_s: float,
     write_s: float,
     slow: tuple[int, int],
+    scale: float,
     key: str,
     tmp_path: Path,
 ) -> None:
     real = scenario(mode, key, write_s, {"process": "none"})
-    made = runs(real, 1, seed=1, scale=0.001, name="run", walks=f"langgraph:{mode}")
+    made = runs(real, 1, seed=1, scale=scale, name="run", walks=f"langgraph:{mode}")
     orders = {
         step: replace(made.orders[0], run=f"run-{step}", halt=(step, point), slow=slow)
         for step in range(STEPS)
@@ -86,7 +87,7 @@ def test_every_step(
 
 def test_steps_that_ran_ahead_of_a_checkpoint_are_repeated(tmp_path: Path) -> None:
     """The steps after b have run and written, but what they wrote needs the checkpoint of b: abcd|cd."""
-    made = runs(scenario("async", "none", 0.1, {"process": "none"}), 1, 1, 0.001, "run", "langgraph:async")
+    made = runs(scenario("async", "none", 0.1, {"process": "none"}), 1, 1, 0.005, "run", "langgraph:async")
     order = replace(made.orders[0], halt=(3, "step_done"), slow=(1, SLOW_NS))
     with Laboratory("sqlite-full", 1, tmp_path) as laboratory:
         (report,) = laboratory.run([order])
