@@ -1,5 +1,6 @@
 """The commands ``savegap lab`` and ``savegap calibrate``: real processes, really killed."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -8,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sim.cli.options import home_of, project_option
+from sim.cli.options import INTERRUPTED, home_of, project_option
 
 if TYPE_CHECKING:
+    from sim.lab.plan import Condition
     from sim.lab.trial import Advance
 
 disk_option = click.option(
@@ -71,8 +73,8 @@ def run(
     TRIAL is a file of experiments/lab/ by its name, or the path of one. For each of its conditions latencies
     are measured in some runs of their own, the simulation predicts from them how many duplicates a run will
     show, and that is written down; then the runs begin that it is compared with, whose agents are killed at
-    the times of the trial's crash law. What cannot be tried
-    here is said and left out. The tables take the place of older ones when all is done.
+    the times of the trial's crash law. What cannot be tried here is said and left out. The tables take the
+    place of older ones when all is done.
     """
     from sim.lab import plan, postgres
     from sim.lab import trial as trials
@@ -167,7 +169,7 @@ def calibrate(
             click.echo(calibration.calibrate(given, name, disk, home, advance))
 
 
-def _possible(conditions: list) -> Iterator:  # type: ignore[type-arg]
+def _possible(conditions: "list[Condition]") -> "Iterator[Condition]":
     """Leave out, and say so, what cannot be tried here."""
     found = 0
     for condition in conditions:
@@ -182,7 +184,7 @@ def _possible(conditions: list) -> Iterator:  # type: ignore[type-arg]
 
 @contextmanager
 def _telling() -> Iterator[None]:
-    """Tell what is wrong with the laboratory in a line."""
+    """Tell what is wrong with the laboratory in a line, or that it was stopped."""
     from sim.lab.laboratory import LaboratoryError
     from sim.lab.processes import missing
 
@@ -192,6 +194,9 @@ def _telling() -> Iterator[None]:
         yield
     except LaboratoryError as error:
         raise click.ClickException(str(error)) from None
+    except KeyboardInterrupt:
+        click.echo("stopped; all processes have ended, and nothing was written.", err=True)
+        sys.exit(INTERRUPTED)
 
 
 def _disk(disk: Path | None, home: Path) -> Path:

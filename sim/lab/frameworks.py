@@ -15,7 +15,6 @@ WALKS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """What walks: the module whose ``Agent`` does it, and the packages that it needs."""
 
-
 STORES = ("sqlite-full", "sqlite-normal", "postgres")
 """Stores that frameworks can save in; DBOS has settings of its own for SQLite."""
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 from sim.lab import measuring
 from sim.lab.judging import Judged, judge
-from sim.lab.laboratory import Laboratory
+from sim.lab.laboratory import Laboratory, start_janitor
 from sim.lab.measuring import Latencies, Split
 from sim.lab.orders import Report
 from sim.lab.plan import Condition, Plan, Trial
@@ -191,12 +191,10 @@ def carry_out(plan: Plan, conditions: list[Condition], disk: Path, out: Path, ad
     out.parent.mkdir(parents=True, exist_ok=True)
     new = out.with_name(f".{out.name}-{os.getpid()}")
     new.mkdir()
-    try:
+    with start_janitor(new, "memory"):
         _carry_out(plan, conditions, disk, new, advance)
         shutil.rmtree(out, ignore_errors=True)
         new.rename(out)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
 
 
 def _carry_out(plan: Plan, conditions: list[Condition], disk: Path, out: Path, advance: Advance) -> None:

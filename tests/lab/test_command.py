@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -194,3 +197,19 @@ def test_the_shipped_trial_is_right():
         "LangGraph, async",
         "LangGraph, exit",
     ]
+
+
+def test_ctrl_c_leaves_nothing_and_says_so(trial):
+    command = [sys.executable, "-m", "sim.cli", "lab", "run", "small", "--only", "plain"]
+    text = (trial / "experiments/lab/small.toml").read_text().replace("runs = 12", "runs = 3_000")
+    (trial / "experiments/lab/small.toml").write_text(text)
+    study = subprocess.Popen(command, cwd=trial, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while "plain\n" not in study.stderr.readline():
+        assert study.poll() is None
+    study.send_signal(signal.SIGINT)
+    output, errors = study.communicate(timeout=60)
+    assert study.returncode == 130
+    assert errors == "stopped; all processes have ended, and nothing was written.\n"
+    assert output == ""
+    assert not list((trial / "results").rglob("*.csv"))
+    assert not list((trial / "results/.kept").iterdir())

@@ -150,6 +150,13 @@ with Laboratory("sqlite-full", 2, Path({str(disk)!r})) as laboratory:
     assert list(disk.iterdir()) == []
 
 
+def test_what_is_forked_for_every_attempt_is_lean():
+    program = (
+        "import sys, sim.lab.supervisor; print(*{'numpy', 'scipy', 'pydantic', 'click'} & {*sys.modules})"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "\n"
+
+
 def test_a_note_that_was_begun_does_not_count():
     board = Board()
     board.note(BEGIN, 3)
