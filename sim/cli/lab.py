@@ -100,6 +100,12 @@ def run(
         advance = stack.enter_context(_progress(trials.most_runs(given.trial, conditions)))
         trials.carry_out(given, conditions, disk, place, advance)
     _show(place)
+    into = (
+        "; savegap report puts them into the report"
+        if place == home / "results/measured/lab" / file.stem
+        else ""
+    )
+    click.echo(f"tables in {place}{into}")
 
 
 @lab.command("stores")
@@ -248,4 +254,3 @@ def _show(place: Path) -> None:
             f"{row.condition:{width}}  {row.kills:5,} kills, {row.duplicates:5,} duplicates ({compared})"
             f"{lost}{blocked}: {row.verdict}"
         )
-    click.echo(f"tables in {place}; savegap report puts them into the report")
