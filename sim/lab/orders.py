@@ -162,8 +162,6 @@ class Report:
         Whether it came to its end; else it was given up.
     performed, blocked : list of (int, int)
         (step, instant) of every performance and of every repeat that the receiver answered from its keys.
-    asked : list of (int, int)
-        (step, instant) of every request that came.
     wrong : str
         What went wrong that no crash explains; "" if nothing.
     """
@@ -173,7 +171,6 @@ class Report:
     finished: bool = False
     performed: list[tuple[int, int]] = field(default_factory=list)
     blocked: list[tuple[int, int]] = field(default_factory=list)
-    asked: list[tuple[int, int]] = field(default_factory=list)
     wrong: str = ""
 
     def performed_in(self, step: int, begin: int, end: int) -> int | None:

@@ -19,7 +19,7 @@ from sim.lab.processes import die_with_parent
 
 
 class Ledger:
-    """Actions performed, repeats answered from the keys, and requests that came."""
+    """Actions performed, and repeats answered from the keys."""
 
     def __init__(self, file: Path) -> None:
         self.connection = sqlite3.connect(file, isolation_level=None)
@@ -28,16 +28,14 @@ class Ledger:
         self.connection.execute(
             "CREATE TABLE performed (run TEXT, step INTEGER, key TEXT UNIQUE, instant INTEGER)"
         )
-        for table in ("asked", "blocked"):
-            self.connection.execute(f"CREATE TABLE {table} (run TEXT, step INTEGER, instant INTEGER)")
-        for table in ("performed", "asked", "blocked"):
+        self.connection.execute("CREATE TABLE blocked (run TEXT, step INTEGER, instant INTEGER)")
+        for table in ("performed", "blocked"):
             self.connection.execute(f"CREATE INDEX {table}_by_run ON {table} (run)")
 
-    def perform(self, run: str, step: int, key: str | None, asked: int) -> None:
+    def perform(self, run: str, step: int, key: str | None) -> None:
         """Perform an action once, or note that its key is known; no key is known by nothing."""
         execute = self.connection.execute
         execute("BEGIN")
-        execute("INSERT INTO asked VALUES (?, ?, ?)", (run, step, asked))
         row = (run, step, key, time.monotonic_ns())
         if not execute("INSERT OR IGNORE INTO performed VALUES (?, ?, ?, ?)", row).rowcount:
             execute("INSERT INTO blocked VALUES (?, ?, ?)", (run, step, time.monotonic_ns()))
@@ -49,13 +47,13 @@ class Ledger:
         return found.fetchone() is not None
 
     def of(self, run: str) -> dict[str, list[tuple[int, int]]]:
-        """Give (step, instant) of what a run had performed, blocked and asked for."""
+        """Give (step, instant) of what a run had performed, and blocked."""
         execute = self.connection.execute
         return {
             table: execute(
                 f"SELECT step, instant FROM {table} WHERE run = ? ORDER BY instant", (run,)
             ).fetchall()
-            for table in ("performed", "blocked", "asked")
+            for table in ("performed", "blocked")
         }
 
 
@@ -80,10 +78,9 @@ class Receiver:
         run = request["run"]
         match request["wants"]:
             case "perform":
-                asked = time.monotonic_ns()
                 self.under_way[run] += 1
                 await asyncio.sleep(request["request_ns"] / 1e9)
-                self.ledger.perform(run, request["step"], request["key"], asked)
+                self.ledger.perform(run, request["step"], request["key"])
                 self.under_way[run] -= 1
                 await asyncio.sleep(request["response_ns"] / 1e9)
                 return {"ok": True}

@@ -202,7 +202,7 @@ class Supervisor:
             store = self.site.open(order.run)
             account["performed"] += store.performed()
             store.close()
-        for table in ("performed", "blocked", "asked"):
+        for table in ("performed", "blocked"):
             rows = [(step, instant - self.begin) for step, instant in account[table]]
             setattr(report, table, sorted(rows, key=lambda row: row[1]))
         for life in report.lives:
