@@ -8,6 +8,7 @@ import json
 import os
 import sqlite3
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ Halt = Callable[[str], None]
 """Told of every point that is passed."""
 
 
-class Store:
+class Store(ABC):
     """Progress of the runs of one supervisor.
 
     Parameters
@@ -38,15 +39,15 @@ class Store:
     def __init__(self, folder: Path, run: str, halt: Halt) -> None:
         self.folder, self.run, self.halt = folder, run, halt
 
-    @classmethod
+    @classmethod  # noqa: B027
     def prepare(cls, folder: Path) -> None:
         """Make what all runs of a supervisor share."""
 
-    @classmethod
+    @classmethod  # noqa: B027
     def remove(cls, folder: Path) -> None:
         """Remove what it has made outside its folder."""
 
-    @classmethod
+    @classmethod  # noqa: B027
     def preload(cls) -> None:
         """Load before the first fork what every agent would load."""
 
@@ -55,13 +56,13 @@ class Store:
         """Say what is needed to use it and how to get it; None if nothing is missing."""
         return None
 
+    @abstractmethod
     def load(self) -> int:
         """Give the phase at which the run resumes; 0 if nothing was saved."""
-        raise NotImplementedError
 
+    @abstractmethod
     def save(self, resume: int, step: int, holds: str) -> None:
         """Make a resume point durable, with the step's action or an entry for it if it holds one."""
-        raise NotImplementedError
 
     def performed(self) -> list[tuple[int, int]]:
         """(step, instant) of the run's actions that were performed in the store itself."""
@@ -71,10 +72,10 @@ class Store:
         """Give (number, step) of the run's entries of an outbox that nothing has marked."""
         return []
 
-    def mark(self, number: int) -> None:
+    def mark(self, number: int) -> None:  # noqa: B027
         """Mark an entry as sent."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Let go of what is open."""
 
 
@@ -150,9 +151,9 @@ class Sql(Store):
         self.connection = self.connect(folder)
 
     @staticmethod
+    @abstractmethod
     def connect(folder: Path) -> Any:
         """Open the database."""
-        raise NotImplementedError
 
     def execute(self, statement: str, *values: Any) -> Any:
         """Execute a statement in which ``?`` stands for values."""
