@@ -6,9 +6,9 @@ import time
 from collections import Counter
 from threading import Lock
 
-LOADED, BEGIN, END, MARK, OVER = range(5)
-"""What can be noted: an agent knows where to resume; a phase begins, ends; another instant within it; the
-agent has come to the end of the run."""
+LOADED, BEGIN, END, OVER = range(4)
+"""What can be noted: an agent knows where to resume; a phase begins, ends; the agent has come
+to the end of the run."""
 
 _NOTE = struct.Struct("=qqq")
 _COUNT = struct.Struct("=q")

@@ -170,7 +170,7 @@ def probes(
         orders.append(replace(order, moves=moves, timer=Timer(at.id, offset)))
     # The order of offsets is mixed, so that a slow minute of the machine falls on all alike.
     mixed = np.random.default_rng(0).permutation(n)
-    return replace(made, orders=[orders[number] for number in mixed], acts=made.acts)
+    return replace(made, orders=[orders[number] for number in mixed])
 
 
 def split(made: Runs, reports: Iterable[Report]) -> Split:

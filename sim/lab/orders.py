@@ -9,7 +9,7 @@ class Move:
 
     Attributes
     ----------
-    id, step, acts, name, resume, holds, delta
+    id, step, name, resume, holds, delta
         As of `sim.program.Phase`.
     times_ns : tuple of int
         How long it lasts the first time it begins, the second, and so on round; for a save, which takes as
@@ -18,7 +18,6 @@ class Move:
 
     id: int
     step: int
-    acts: bool
     name: str
     resume: int
     holds: str

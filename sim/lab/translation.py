@@ -22,6 +22,7 @@ from sim.program import LANE, Phase, Program, unfold
 from sim.scenario import Scenario
 from sim.services import Client
 from sim.streams import Streams
+from sim.supervision import Downtime
 from sim.ticks import NEVER, Ticks
 from sim.validation import Key, Mistake, problems
 
@@ -84,8 +85,6 @@ class Runs:
     ----------
     program : Program
         What they walk through.
-    name : str
-        What their names begin with.
     acts : ndarray of bool, shape (runs, steps)
         Which steps act in each.
     orders : list of Order
@@ -93,7 +92,6 @@ class Runs:
     """
 
     program: Program
-    name: str
     acts: NDArray[np.bool_]
     orders: list[Order]
 
@@ -141,7 +139,6 @@ def runs(scenario: Scenario, n: int, seed: int, scale: float, name: str, walks: 
     acts = program.draw_acts(draws)
     plan = scenario.crash.plan(draws, marks(program, draws))
 
-    downtime = scenario.downtime
     times = [
         _by_run((draws.times(phase.law, *phase.key, k) for k in range(ROUNDS)), scale)
         if phase.name in TIMED
@@ -149,21 +146,13 @@ def runs(scenario: Scenario, n: int, seed: int, scale: float, name: str, walks: 
         for phase in program.phases
     ]
     kills = [_by_run(islice(source.rows, CRASHES), scale) for source in plan.sources]
-    pauses = _by_run(
-        (
-            draws.times(downtime.detection, "downtime", "detection", k)
-            + draws.times(downtime.restart, "downtime", "restart", k)
-            for k in range(1, ROUNDS + 1)
-        ),
-        scale,
-    )
+    pauses = _by_run(_pauses(scenario.downtime, draws), scale)
     made = []
     for run in range(n):
         moves = tuple(
             orders.Move(
                 phase.id,
                 phase.step,
-                phase.acts,
                 phase.name,
                 phase.resume,
                 phase.holds,
@@ -189,7 +178,16 @@ def runs(scenario: Scenario, n: int, seed: int, scale: float, name: str, walks: 
                 relay=_relay(scenario, scale, seed + run),
             )
         )
-    return Runs(program, name, acts, made)
+    return Runs(program, acts, made)
+
+
+def _pauses(downtime: Downtime, draws: Streams) -> Iterator[Ticks]:
+    """Draw how long no agent is there after each death, in ticks, a row a death."""
+    for k in range(1, ROUNDS + 1):
+        detection, restart = (
+            draws.times(getattr(downtime, part), "downtime", part, k) for part in ("detection", "restart")
+        )
+        yield detection + restart
 
 
 def _by_run(rows: Iterable[Ticks], scale: float) -> list[tuple[int, ...]]:

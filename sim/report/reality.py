@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from sim.intervals import share_interval
+from sim.lab.stores import STORES
 from sim.report.answers import number, percent
 from sim.report.look import NUMBERS, PERCENT, REFERENCE, legend, plain_numbers, style
 from sim.report.tables import Table
@@ -151,17 +152,9 @@ def _window(axes: Axes, trial: Trial, store: str) -> None:
     answered = own["request"] + own["response"]
     axes.axvline(answered, label="answer", **REFERENCE)
     axes.axvline(answered + own["save"], label="save is over", **(REFERENCE | {"linestyle": ":"}))
-    axes.set_title(TITLES.get(store, store), fontsize=10, loc="left")
+    axes.set_title(STORES[store].title, fontsize=10, loc="left")
     axes.yaxis.set_major_formatter(PERCENT)
     axes.set_ylim(-0.05, 1.05)
-
-
-TITLES = {
-    "file": "file",
-    "sqlite-full": "SQLite FULL",
-    "sqlite-normal": "SQLite NORMAL",
-    "postgres": "PostgreSQL",
-}
 
 
 def _of_store(trial: Trial, store: str) -> dict[str, float]:
@@ -170,7 +163,7 @@ def _of_store(trial: Trial, store: str) -> dict[str, float]:
     rows = trial.latencies[trial.latencies["measured"] == "before"]
     for condition in dict.fromkeys(rows["condition"]):
         own = rows[rows["condition"] == condition].set_index("latency")["mean_ms"]
-        if stores[condition] == TITLES.get(store) and {"request", "response", "save"} <= set(own.index):
+        if stores[condition] == STORES[store].title and {"request", "response", "save"} <= set(own.index):
             return {str(name): float(value) for name, value in own.items()}
     return {"request": np.nan, "response": np.nan, "save": np.nan}
 

@@ -20,9 +20,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def sleeper(run, *sources, sleeps_ms=(30, 30), attempts=5):
-    moves = tuple(
-        Move(n, n, False, "work", -1, "progress", False, (ms * MS,)) for n, ms in enumerate(sleeps_ms)
-    )
+    moves = tuple(Move(n, n, "work", -1, "progress", False, (ms * MS,)) for n, ms in enumerate(sleeps_ms))
     return Order(run, moves, sources=sources, attempts=attempts)
 
 
