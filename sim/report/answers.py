@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, inf, isfinite, isnan, log, nan
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -119,6 +119,15 @@ class Number:
         return _written(self.metric, self)
 
 
+def with_interval(found: Number) -> str:
+    """Write an estimate with its interval: "4.1 % (4.0 % to 4.2 %)"; without one where there is none."""
+    if isnan(found.low) or isnan(found.high) or found.value == 0:
+        return str(found)
+    if is_rate(found.metric):
+        return f"{number(found)} ({number(found.low)} to {number(found.high)}){UNIT_OF_RATES}"
+    return f"{found} ({_range(found.metric, [found.low, found.high])})"
+
+
 class Answers:
     """Looks up an experiment's estimates for its template.
 
@@ -135,15 +144,15 @@ class Answers:
         self.estimates = estimates
         self.published = published
 
-    def render(self) -> list[str]:
-        """Fill in the experiment's answer, a text a paragraph.
+    def render(self, text: str) -> list[str]:
+        """Fill in a template, a text a paragraph.
 
         Raises
         ------
         ValueError, jinja2.TemplateError
             If the template asks for what is not there.
         """
-        template = Answering().from_string(self.plan.experiment.answer)
+        template = Answering().from_string(text)
         text = template.render(
             number=number,
             percent=percent,
@@ -155,6 +164,7 @@ class Answers:
             optimal=optimal_s,
             published=self.published.to_dict("records"),
             est=self.est,
+            with_interval=with_interval,
             span=self.span,
             ratio=self.ratio,
             swept=self.swept,
@@ -396,8 +406,13 @@ class Answers:
         )
 
 
-def answer(plan: Plan, estimates: pd.DataFrame, published: pd.DataFrame) -> list[str]:
-    """Fill in an experiment's answer from its results, a text a paragraph.
+def answer(
+    plan: Plan,
+    estimates: pd.DataFrame,
+    published: pd.DataFrame,
+    key: Literal["answer", "finding"] = "answer",
+) -> list[str]:
+    """Fill in an experiment's answer from its results, or its finding, a text a paragraph.
 
     Raises
     ------
@@ -405,7 +420,7 @@ def answer(plan: Plan, estimates: pd.DataFrame, published: pd.DataFrame) -> list
         If it asks for what is not there.
     """
     try:
-        return Answers(plan, estimates, published).render()
+        return Answers(plan, estimates, published).render(getattr(plan.experiment, key))
     except ValidationError as error:
         why = "; ".join(found["msg"] for found in error.errors())
     except (
@@ -415,11 +430,11 @@ def answer(plan: Plan, estimates: pd.DataFrame, published: pd.DataFrame) -> list
     ) as error:
         why = str(error) or type(error).__name__
     sentence = f"cannot be filled in: {why.rstrip('.')}."
-    raise InputError([Problem(f"{EXPERIMENTS}/{plan.name}.toml", "answer", sentence)])
+    raise InputError([Problem(f"{EXPERIMENTS}/{plan.name}.toml", key, sentence)])
 
 
 def check_answer(plan: Plan) -> None:
-    """Fill in an experiment's answer before there are results, as if all were 1.
+    """Fill in an experiment's answer and finding before there are results, as if all were 1.
 
     Raises
     ------
@@ -440,7 +455,8 @@ def check_answer(plan: Plan) -> None:
         for metric in values
     ]
     with np.errstate(all="ignore"):
-        answer(plan, pd.DataFrame(rows), pd.DataFrame(compared))
+        for key in ("answer", "finding"):
+            answer(plan, pd.DataFrame(rows), pd.DataFrame(compared), key)
 
 
 def verdict(row: pd.Series, tolerance: float) -> str:

@@ -16,7 +16,7 @@ from sim.intervals import share_interval
 from sim.lab.stores import STORES
 from sim.report.answers import number, percent
 from sim.report.look import NUMBERS, PERCENT, REFERENCE, legend, plain_numbers, style
-from sim.report.tables import Table
+from sim.report.tables import Table, read
 
 FOLDER = Path("measured", "lab")
 """Where trials are, beside the results of experiments."""
@@ -69,12 +69,9 @@ def trials(results: Path) -> list[Trial]:
 
 
 def _read(folder: Path) -> Trial:
-    def table(name: str) -> pd.DataFrame:
-        file = folder / f"{name}.csv"
-        return pd.read_csv(file, keep_default_na=False, na_values=[""]) if file.is_file() else pd.DataFrame()
-
     facts = json.loads((folder / "machine.json").read_text(encoding="utf-8"))
-    return Trial(folder, facts, table("conditions"), table("latencies"), table("offsets"))
+    tables = (read(folder / f"{name}.csv") for name in ("conditions", "latencies", "offsets"))
+    return Trial(folder, facts, *tables)
 
 
 def figures(trial: Trial) -> dict[str, str]:
@@ -265,11 +262,12 @@ def tables(trial: Trial) -> list[Table]:
         for row in trial.latencies.itertuples()
     ]
     return [
-        Table("Real against predicted", heads, rows),
+        Table("Real against predicted", heads, rows, "conditions.csv"),
         Table(
             "Latencies before and during the kills, ms",
             ["condition", "latency", "measured", "n", "mean", "median", "95th percentile", "99th percentile"],
             latencies,
+            "latencies.csv",
         ),
     ]
 

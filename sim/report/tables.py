@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import isnan
+from pathlib import Path
 
 import pandas as pd
 
@@ -59,6 +60,13 @@ class Table:
     title: str
     heads: list[str]
     rows: list[list[str]]
+    csv: str = ""
+    """File that it is of, in the folder of the experiment or trial."""
+
+
+def read(file: Path) -> pd.DataFrame:
+    """Read a table of results; an absent one is empty, and only an empty field is missing."""
+    return pd.read_csv(file, keep_default_na=False, na_values=[""]) if file.is_file() else pd.DataFrame()
 
 
 def at_cell(table: pd.DataFrame, cell: dict[str, Factor], strategy: str, metric: str) -> pd.DataFrame:
@@ -76,9 +84,11 @@ def write(metric: str, value: float, digits: int = 4) -> str:
     return (percent if is_share(metric) else number)(value, digits)
 
 
-def interval(metric: str, low: float, high: float) -> str:
+def interval(metric: str, low: float, high: float, digits: int = 4) -> str:
     """Write an interval; empty if there is none."""
-    return "" if isnan(low) or isnan(high) else f"{write(metric, low)} to {write(metric, high)}"
+    if isnan(low) or isnan(high):
+        return ""
+    return f"{write(metric, low, digits)} to {write(metric, high, digits)}"
 
 
 def headline(plan: Plan, estimates: pd.DataFrame) -> Table:
@@ -100,7 +110,7 @@ def headline(plan: Plan, estimates: pd.DataFrame) -> Table:
                 write(metric, row["exact"], 6),
             ]
         )
-    return Table("Estimates", heads, rows)
+    return Table("Estimates", heads, rows, "estimates.csv")
 
 
 def runs(estimates: pd.DataFrame) -> str:
@@ -162,7 +172,8 @@ def published(plan: Plan, table: pd.DataFrame) -> Table:
         ]
         for _, row in table.iterrows()
     ]
-    return Table(f"Published by {source} (n = {table['published_n'].max():,})", heads, rows)
+    title = f"Published by {source} (n = {table['published_n'].max():,})"
+    return Table(title, heads, rows, "published.csv")
 
 
 def contrasts(plan: Plan, table: pd.DataFrame) -> Table:
@@ -182,7 +193,7 @@ def contrasts(plan: Plan, table: pd.DataFrame) -> Table:
                 percent(row["variance_reduction"], 3) if not isnan(row["variance_reduction"]) else "",
             ]
         )
-    return Table("Paired contrasts", heads, rows)
+    return Table("Paired contrasts", heads, rows, "contrasts.csv")
 
 
 def _factor(value: object) -> str:

@@ -72,6 +72,31 @@ class Figure(Model):
     caption: str = Field(min_length=1, description="what the reader should see in it")
 
 
+class StrategyTable(Model):
+    """A table with a row a strategy, in one cell."""
+
+    kind: Literal["strategies"]
+    title: str = Field(min_length=1)
+    metrics: tuple[str, ...] = Field(min_length=1, description="columns, each with its interval")
+    where: dict[str, Factor] = Field(default={}, description="values of swept keys; elsewhere their base")
+
+
+class Headline(Model):
+    """A metric of a strategy."""
+
+    metric: str
+    strategy: str
+
+
+class SensitivityTable(Model):
+    """A table that ranks swept keys by how far they move some headlines from the base."""
+
+    kind: Literal["sensitivity"]
+    title: str = Field(min_length=1)
+    of: tuple[Headline, ...] = Field(min_length=1, description="columns")
+    labels: dict[str, str] = Field(default={}, description="swept key → what it is, in words")
+
+
 class Published(Model):
     """Values that were published elsewhere, to be compared with."""
 
@@ -109,6 +134,11 @@ class Experiment(Model):
         max_length=20_000,
         description="Jinja template of the paragraphs that answer it, over the estimates",
     )
+    finding: str = Field(
+        default="",
+        max_length=20_000,
+        description="Jinja template like `answer`: what the report says of it on its first screen",
+    )
     order: int = Field(default=100, description="place in the report")
     seed: Annotated[int, Field(ge=0, strict=True)]
     replications: Count = Field(description="runs of each strategy in each cell; with `precision` at most")
@@ -131,7 +161,14 @@ class Experiment(Model):
         default=None, description="pairs of strategies; consecutive ones if absent"
     )
     figures: tuple[Figure, ...] = ()
+    tables: tuple[Annotated[StrategyTable | SensitivityTable, Field(discriminator="kind")], ...] = Field(
+        default=(), description="tables that the report shows before its experiments"
+    )
     published: Published | None = None
+    calculator: str | None = Field(
+        default=None,
+        description="strategy of which the report's calculator says how far the rule of thumb is off",
+    )
 
     def model_post_init(self, _: Any) -> None:
         """Refuse names that are not there, and empty sweeps."""
@@ -140,8 +177,9 @@ class Experiment(Model):
             raise problems("Experiment", found)
 
     def _mistakes(self) -> Iterator[Mistake]:
-        for sentence in mistakes(self.answer):
-            yield ("answer",), sentence, self.answer
+        for key in ("answer", "finding"):
+            for sentence in mistakes(getattr(self, key)):
+                yield (key,), sentence, getattr(self, key)
         if self.sweep is not None and self.sweeps:
             yield ("sweep",), "say either [sweep] or [[sweeps]], not both.", None
         for place, axes in self.axes():
@@ -165,11 +203,30 @@ class Experiment(Model):
                 yield from _unknown(name, self.strategies, ("contrasts", index), "strategy")
         for index, figure in enumerate(self.figures):
             yield from self._mistakes_of(figure, ("figures", index))
+        if self.calculator is not None:
+            yield from _unknown(self.calculator, self.strategies, ("calculator",), "strategy")
+        for index, table in enumerate(self.tables):
+            yield from self._mistakes_in(table, ("tables", index))
         comparable = [name for name, metric in METRICS.items() if metric.kind in ("mean", "share")]
         for name, values in (self.published.values if self.published else {}).items():
             yield from _unknown(name, self.strategies, ("published", "values", name), "strategy")
             for metric in values:
                 yield from _unknown(metric, comparable, ("published", "values", name, metric), "metric")
+
+    def _mistakes_in(self, table: StrategyTable | SensitivityTable, at: Key) -> Iterator[Mistake]:
+        swept = [key for _, axes in self.axes() for key in axes]
+        if isinstance(table, StrategyTable):
+            for index, metric in enumerate(table.metrics):
+                yield from _unknown(metric, METRICS, (*at, "metrics", index), "metric")
+            for key in table.where:
+                yield from _unknown(key, swept, (*at, "where"), "swept key")
+            return
+        for index, headline in enumerate(table.of):
+            yield from _unknown(headline.metric, METRICS, (*at, "of", index, "metric"), "metric")
+            name = headline.strategy
+            yield from _unknown(name, self.strategies, (*at, "of", index, "strategy"), "strategy")
+        for key in table.labels:
+            yield from _unknown(key, swept, (*at, "labels"), "swept key")
 
     def _mistakes_of(self, figure: Figure, at: Key) -> Iterator[Mistake]:
         swept = [key for _, axes in self.axes() for key in axes]
@@ -322,6 +379,11 @@ def _load(file: Path, project: Path) -> Plan:
     for index, figure in enumerate(experiment.figures):
         if not any(figure.where.items() <= cell.factors.items() for cell in cells):
             found.append(Problem(shown, f"figures.{index}.where", "no cell of the sweeps has these values."))
+    for index, table in enumerate(experiment.tables):
+        where = table.where if isinstance(table, StrategyTable) else {}
+        if base | where not in [cell.factors for cell in cells]:
+            sentence = "is of a cell that no sweep has; each swept key's base must be among its values."
+            found.append(Problem(shown, f"tables.{index}", sentence))
     if found:
         raise InputError(found)
     return Plan(file.stem, experiment, cells, base, sweeps)

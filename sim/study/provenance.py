@@ -90,6 +90,12 @@ def failures(results: Path) -> dict[str, list[str]]:
     return found
 
 
+def sizes(results: Path, experiment: str) -> list[int]:
+    """Give how many runs of every strategy each cell of an experiment has; 0 for one that failed."""
+    sections = read(results / MANIFEST).get("experiments", {})
+    return [cell["n"] for cell in sections[experiment]["cells"]] if experiment in sections else []
+
+
 def _in_words(name: str, one: Section) -> str:
     return f"{named(name, one['cell'])}, {one['strategy']}, replication {one['replication']}: {one['why']}"
 

@@ -59,7 +59,7 @@ def say(plan):
             for name, value in zip(made.experiment.strategies, values, strict=True)
         ]
         table = pd.DataFrame(rows).assign(low=0.0, high=12.0, method="t", exact=nan)
-        return " ".join(Answers(made, table, pd.DataFrame()).render())
+        return " ".join(Answers(made, table, pd.DataFrame()).render(made.experiment.answer))
 
     return filled
 

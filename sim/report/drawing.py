@@ -1,0 +1,77 @@
+"""All pictures of a report, of which those are drawn that are not as tables and program would have them."""
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed
+
+from sim.report import gallery, reality
+from sim.report.figures import draw
+from sim.report.look import Colours, colours
+from sim.report.tables import read
+from sim.study.config import Figure, Plan
+from sim.study.identity import code, content, digest, of_file, versions
+from sim.study.made import Made
+
+DRAWN_WITH = ("matplotlib", "seaborn", "pandas")
+"""Packages whose versions may change a picture, besides those that may change a digit."""
+
+
+def draw_all(
+    plans: list[Plan],
+    laws: list[gallery.Exhibit],
+    trials: list[reality.Trial],
+    results: Path,
+    jobs: int,
+) -> None:
+    """Draw the figures of experiments and trials and the pictures of laws that are not as they should be.
+
+    Parameters
+    ----------
+    plans : list of Plan
+        Experiments with results; a strategy has its colour in all of their figures.
+    laws, trials : list
+        Of the gallery, and of the laboratory.
+    results : Path
+        Where tables are, and figures are put.
+    jobs : int
+        Processes that draw.
+    """
+    palette = colours(plans)
+    program = [_program("sim.report.figures"), {name: version(name) for name in DRAWN_WITH}]
+    made = Made(results)
+    todo: dict[Path, tuple[str, Any]] = {}
+    for plan in plans:
+        tables = [of_file(results / plan.name / f"{name}.csv") for name in ("estimates", "published")]
+        axes = [plan.base, [cell.factors for cell in plan.cells], plan.sweeps]
+        for figure in plan.experiment.figures:
+            colour = {name: palette[name] for name in plan.experiment.strategies}
+            source = digest(content([program, tables, axes, figure, plan.experiment.published, colour]))
+            target = results / plan.name / f"{figure.name}.svg"
+            todo[target] = source, delayed(_draw)(plan, figure, palette, results / plan.name)
+    for exhibit in laws:
+        picture = delayed(gallery.draw)(exhibit, results)
+        source = digest([program, code("sim.laws"), versions(), content(exhibit.law), exhibit.name])
+        todo[results / exhibit.file] = source, picture
+    for trial in trials:
+        tables = [of_file(file) for file in sorted(trial.folder.glob("*.csv"))]
+        for name in reality.figures(trial):
+            source = digest([_program("sim.report.reality"), program[1], tables, name])
+            todo[trial.folder / f"{name}.svg"] = source, delayed(reality.draw)(trial, name)
+    todo = {target: what for target, what in todo.items() if not made.fresh(target, what[0])}
+    Parallel(n_jobs=jobs if len(todo) > 1 else 1)(drawing for _, drawing in todo.values())
+    for target, (source, _) in todo.items():
+        made.note(target, source)
+    made.save()
+
+
+def _program(module: str) -> dict[str, str]:
+    """Give the part of the program that turns numbers into pictures."""
+    return {name: of for name, of in code(module).items() if name.startswith("sim.report")}
+
+
+def _draw(plan: Plan, figure: Figure, palette: Colours, folder: Path) -> None:
+    tables = (read(folder / f"{name}.csv") for name in ("estimates", "published"))
+    estimates, published = tables
+    draw(plan, figure, estimates, published, palette, folder / f"{figure.name}.svg")

@@ -1,0 +1,84 @@
+"""The rule of thumb with its measured error: what the calculator of the report needs."""
+
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+
+import pandas as pd
+
+from sim.report.answers import number
+from sim.report.tables import at_cell, read
+from sim.study.config import Cell, Plan
+
+LAW = "crash.law"
+RATIO, SHARE = "rule_ratio", "p_duplicate"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """P(duplicate) ≈ crash rate × expected gap, and where an experiment measured how far it is off.
+
+    Attributes
+    ----------
+    section, of : str
+        Anchor and title of the experiment.
+    strategy : str
+        Of which the error is.
+    points : list of (float, float)
+        Expected gap of an action over the mean time between crashes, and P(duplicate) over the rule; sorted.
+    other_laws : str
+        Least and greatest P(duplicate) over the rule with other laws of the crashes; "" if there are none.
+    gap_s : str
+        Of an action at the experiment's base.
+    """
+
+    section: str
+    of: str
+    strategy: str
+    points: list[tuple[float, float]]
+    other_laws: str
+    gap_s: str
+
+
+def rule(plans: list[Plan], results: Path) -> Rule | None:
+    """Take the rule's error from the first experiment that names a strategy for the calculator.
+
+    Parameters
+    ----------
+    plans : list of Plan
+    results : Path
+        Folder with their tables.
+    """
+    for plan in plans:
+        if plan.experiment.calculator is not None:
+            estimates = read(results / plan.name / "estimates.csv")
+            return _rule(plan, plan.experiment.calculator, estimates)
+    return None
+
+
+def _rule(plan: Plan, strategy: str, estimates: pd.DataFrame) -> Rule:
+    gaps_s, points, others = {}, [], []
+    for cell in plan.cells:
+        ratio, share = (_best(estimates, cell, strategy, metric) for metric in (RATIO, SHARE))
+        if cell.factors.get(LAW) != plan.base.get(LAW):
+            others.append(ratio)
+            continue
+        scenario = cell.scenarios[strategy]
+        actions = sum(step.acts for step in scenario.workload.steps)
+        of_an_action = share / ratio / actions
+        points.append((of_an_action, ratio))
+        gaps_s[tuple(cell.factors.values())] = of_an_action / scenario.crash.rate_per_s
+    return Rule(
+        section=plan.name,
+        of=plan.experiment.title,
+        strategy=strategy,
+        points=sorted((float(f"{at:.4g}"), float(f"{ratio:.4g}")) for at, ratio in points),
+        other_laws=f"{number(min(others))} to {number(max(others))}" if others else "",
+        gap_s=number(gaps_s[tuple(plan.base.values())]),
+    )
+
+
+def _best(estimates: pd.DataFrame, cell: Cell, strategy: str, metric: str) -> float:
+    """Give an exact value, or the estimate where none is known."""
+    row = at_cell(estimates, cell.factors, strategy, metric).iloc[0]
+    return float(row["estimate"] if isnan(row["exact"]) else row["exact"])
