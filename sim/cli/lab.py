@@ -206,7 +206,10 @@ def _telling() -> Iterator[None]:
 
 
 def _disk(disk: Path | None, home: Path) -> Path:
-    disk = disk or home / "results" / ".kept"
+    from sim.study.files import RESULTS
+    from sim.study.made import KEPT
+
+    disk = disk or home / RESULTS / KEPT
     disk.mkdir(parents=True, exist_ok=True)
     return disk.absolute()
 

@@ -32,8 +32,10 @@ out_option = click.option(
 
 def folders(project: Path | None, out: Path | None) -> tuple[Path, Path]:
     """Give the project, and the folder of its results or the one that was named."""
+    from sim.study.files import RESULTS
+
     home = home_of(project)
-    return home, (out or home / "results").absolute()
+    return home, (out or home / RESULTS).absolute()
 
 
 def home_of(project: Path | None) -> Path:

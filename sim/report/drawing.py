@@ -46,10 +46,10 @@ def draw_all(
         tables = [of_file(results / plan.name / f"{name}.csv") for name in ("estimates", "published")]
         axes = [plan.base, [cell.factors for cell in plan.cells], plan.sweeps]
         for figure in plan.experiment.figures:
-            colour = {name: palette[name] for name in plan.experiment.strategies}
+            colour = palette[plan.name]
             source = digest(content([program, tables, axes, figure, plan.experiment.published, colour]))
             target = results / plan.name / f"{figure.name}.svg"
-            todo[target] = source, delayed(_draw)(plan, figure, palette, results / plan.name)
+            todo[target] = source, delayed(_draw)(plan, figure, colour, results / plan.name)
     for exhibit in laws:
         picture = delayed(gallery.draw)(exhibit, results)
         source = digest([program, code("sim.laws"), versions(), content(exhibit.law), exhibit.name])
@@ -71,7 +71,7 @@ def _program(module: str) -> dict[str, str]:
     return {name: of for name, of in code(module).items() if name.startswith("sim.report")}
 
 
-def _draw(plan: Plan, figure: Figure, palette: Colours, folder: Path) -> None:
+def _draw(plan: Plan, figure: Figure, colour: Colours, folder: Path) -> None:
     tables = (read(folder / f"{name}.csv") for name in ("estimates", "published"))
     estimates, published = tables
-    draw(plan, figure, estimates, published, palette, folder / f"{figure.name}.svg")
+    draw(plan, figure, estimates, published, colour, folder / f"{figure.name}.svg")

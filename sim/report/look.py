@@ -14,6 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from sim.report.tables import LABELS
 from sim.study.config import Cell, Figure, Plan
+from sim.study.identity import content, digest
 
 ALONE_INCHES = (6.4, 3.8)
 LABEL_WIDTH = 34
@@ -76,16 +77,32 @@ def style(salt: str) -> dict[Any, Any]:
     }
 
 
-def colours(plans: list[Plan]) -> Colours:
-    """Give every strategy of a study its colour, in the order in which they first appear.
+def colours(plans: list[Plan]) -> dict[str, Colours]:
+    """Give every strategy of a study its colour, whatever experiments call it; by experiment.
 
-    After the colours themselves come darker ones, and lighter ones.
+    They go in the order in which strategies first appear. After the colours themselves come darker ones, and
+    lighter ones. Where an experiment has one strategy under several names, each has a colour of its own.
     """
-    names = list(dict.fromkeys(name for plan in plans for name in plan.experiment.strategies))
+    meant = {plan.name: _identities(plan) for plan in plans}
     palette = sns.color_palette("colorblind")
     dark = [mixed(colour, 0.0, 0.45) for colour in palette]
     light = [mixed(colour, 1.0, 0.5) for colour in palette]
-    return dict(zip(names, cycle([*palette, *dark, *light]), strict=False))
+    every = dict.fromkeys(identity for named in meant.values() for identity in named.values())
+    colour = dict(zip(every, cycle([*palette, *dark, *light]), strict=False))
+    return {
+        plan: {name: colour[identity] for name, identity in named.items()} for plan, named in meant.items()
+    }
+
+
+def _identities(plan: Plan) -> dict[str, tuple[str, int]]:
+    """Say by name which strategy an experiment means, and the how-manieth name of it that is."""
+    digests = {name: digest(content(scenario.strategy)) for name, scenario in plan.cells[0].scenarios.items()}
+    seen: list[str] = []
+    identities = {}
+    for name, of in digests.items():
+        identities[name] = of, seen.count(of)
+        seen.append(of)
+    return identities
 
 
 def mixed(colour: Any, grey: float, share: float) -> tuple[float, ...]:

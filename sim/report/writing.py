@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import fill
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from sim.report.content import content
-from sim.study.files import write_text
+from sim.report.content import Finding, content
+from sim.study.files import RESULTS, write_text
 
 PAGES = {"README.md": "README.md.j2", "report.html": "report.html.j2"}
+
+BEGIN, END = "<!-- findings of results/: savegap report -->", "<!-- end of findings -->"
+"""Between these lines a project's own README.md has what was found."""
 
 
 def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
@@ -28,7 +32,8 @@ def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
     Yields
     ------
     Path
-        Each page once it is written.
+        Each page once it is written; the last is the project's own README.md if it has a place for findings,
+        and the results are the project's own.
 
     Raises
     ------
@@ -47,3 +52,19 @@ def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
     for file, template in PAGES.items():
         write_text(results / file, environment.get_template(template).render(said=said))
         yield results / file
+    readme = project / "README.md"
+    if results.resolve() == (project / RESULTS).resolve() and readme.is_file():
+        text = readme.read_text(encoding="utf-8")
+        if (told := _told(text, said.findings)) != text:
+            write_text(readme, told)
+            yield readme
+
+
+def _told(text: str, findings: list[Finding]) -> str:
+    """Put findings into a README where it has a place for them."""
+    before, begin, rest = text.partition(f"{BEGIN}\n")
+    _, end, after = rest.partition(END)
+    if not end:
+        return text
+    lines = "".join(fill(f"- {finding.text}", 118, subsequent_indent="  ") + "\n" for finding in findings)
+    return f"{before}{begin}{lines}{end}{after}"

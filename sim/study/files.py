@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EXPERIMENTS = "experiments"
+RESULTS = "results"
+"""Folder of a project's results, unless another is named."""
+
 GALLERY = "gallery"
 """Folder beside those of the experiments' results; no experiment can have this name."""
 

@@ -1,5 +1,6 @@
 """Figures show what the tables say, where nothing was seen too, and names do not cover each other."""
 
+from dataclasses import replace
 from itertools import combinations
 from math import nan
 from pathlib import Path
@@ -82,7 +83,7 @@ def test_every_figure_is_drawn_to_the_same_bytes_again_and_whatever_is_missing(p
     whole = table(made)
     nothing = whole[whole["metric"] == "crashes"]
     for case, estimates in {"whole": whole, "again": whole, "nothing": nothing}.items():
-        colours = look.colours([made])
+        colours = look.colours([made])[made.name]
         draw(made, figure, estimates, pd.DataFrame(), colours, tmp_path / f"{case}.svg")
     assert (tmp_path / "whole.svg").read_bytes() == (tmp_path / "again.svg").read_bytes()
     assert (tmp_path / "nothing.svg").exists()
@@ -92,7 +93,7 @@ def drawn(made, estimates):
     figure = made.experiment.figures[0]
     if figure.kind == "causes":
         return causes.drawn(made, figure, estimates)
-    return frontier.drawn(made, figure, estimates, look.colours([made]))
+    return frontier.drawn(made, figure, estimates, look.colours([made])[made.name])
 
 
 def written(canvas):
@@ -172,7 +173,7 @@ def test_causes_that_occur_have_a_column_with_numbers(plan):
 
 def test_strategies_of_a_figure_differ_in_colour_or_marker(plan):
     made = plan({"f": FIGURES["lines"]}, [f"s{number}" for number in range(30)])
-    colours = look.colours([made])
+    colours = look.colours([made])[made.name]
     assert len({to_hex(colour) for colour in colours.values()}) == 30
     assert len(look.MARKERS) == len(set(look.MARKERS))
     first = [to_hex(colour) for colour in list(colours.values())[:2]]
@@ -203,3 +204,18 @@ def test_mistakes_in_figures_are_told(plan, keys, told):
 def test_letters_are_those_that_come_along_whatever_the_machine_has():
     assert Path(findfont("DejaVu Sans")).is_relative_to(mpl.get_data_path())
     assert all(Path(font.fname).is_relative_to(mpl.get_data_path()) for font in fontManager.ttflist)
+
+
+def test_a_strategy_has_its_colour_under_any_name(plan, project):
+    made = plan({"f": FIGURES["lines"]}, ["nothing", "save", "step by step"])
+    file = project / "experiments" / "tiny.toml"
+    text = file.read_text()
+    nothing = '"nothing" = { protocol = "%s" }'
+    file.write_text(text.replace(nothing % "checkpoint", nothing % "restart"))
+    made = load(file, project)
+    file.write_text(file.read_text().replace('"save"', '"each step"').replace('"step by step"', '"again"'))
+    other = replace(load(file, project), name="other")
+    colours = look.colours([other, made])
+    assert colours["other"]["each step"] == colours[made.name]["save"]
+    assert colours["other"]["again"] == colours[made.name]["step by step"]
+    assert len({*colours["other"].values()}) == 3
