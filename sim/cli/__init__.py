@@ -8,6 +8,7 @@ from sim.cli.fit import fit
 from sim.cli.lab import calibrate, lab
 from sim.cli.laws import laws
 from sim.cli.options import INPUT_ERROR
+from sim.cli.predict import init, predict
 from sim.cli.prove import prove
 from sim.cli.replay import find, replay
 from sim.cli.run import clean, compare, plan, report, run
@@ -33,6 +34,8 @@ def cli() -> None:
       savegap report                     draw the report again, without simulating
       savegap find article --where "duplicate_actions > 0"
                                          the runs behind a number; savegap replay tells what happened
+      savegap predict my-agent.toml      what crashes cost your own agent, and which protection to take;
+                                         savegap init writes the file to begin with
       savegap laws                       the laws that times can have, and how to add one
       savegap systems                    LangGraph, Temporal and others as presets, with sources
       savegap prove temporal             every placement of two faults in a small run
@@ -42,7 +45,8 @@ def cli() -> None:
     """
 
 
-for command in (run, plan, report, clean, compare, find, replay, laws, fit, systems, prove, lab, calibrate):
+study = (run, plan, report, clean, compare, find, replay)
+for command in (*study, init, predict, laws, fit, systems, prove, lab, calibrate):
     cli.add_command(command)
 
 

@@ -356,12 +356,6 @@ def load(file: Path, project: Path) -> Plan:
         With every mistake found.
     """
     load_laws(project)
-    # What has no finite value is told of; numpy need not warn of it besides.
-    with files_in(project / EXPERIMENTS), np.errstate(all="ignore"):
-        return _load(file, project)
-
-
-def _load(file: Path, project: Path) -> Plan:
     shown = str(file.relative_to(project)) if file.is_relative_to(project) else str(file)
     if file.stem == GALLERY:
         raise InputError(
@@ -375,7 +369,8 @@ def _load(file: Path, project: Path) -> Plan:
         found = [Problem(shown, dotted(e["loc"]), e["msg"]) for e in error.errors()]
         found.extend(_mistakes_in_scenarios(data, project, shown))
         raise InputError(list(dict.fromkeys(found))) from None
-    cells, base, sweeps = _cells(experiment, project, shown)
+    plan = plan_of(experiment, file.stem, project, shown)
+    cells, base = plan.cells, plan.base
     for index, figure in enumerate(experiment.figures):
         if not any(figure.where.items() <= cell.factors.items() for cell in cells):
             found.append(Problem(shown, f"figures.{index}.where", "no cell of the sweeps has these values."))
@@ -386,7 +381,29 @@ def _load(file: Path, project: Path) -> Plan:
             found.append(Problem(shown, f"tables.{index}", sentence))
     if found:
         raise InputError(found)
-    return Plan(file.stem, experiment, cells, base, sweeps)
+    return plan
+
+
+def plan_of(experiment: Experiment, name: str, project: Path, shown: str) -> Plan:
+    """Build the scenarios of every cell of an experiment.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    name : str
+    project : Path
+        Folder that holds ``experiments/``, where presets are looked up.
+    shown : str
+        What the file is called where something is wrong with it.
+
+    Raises
+    ------
+    InputError
+        With every mistake found in them.
+    """
+    # What has no finite value is told of; numpy need not warn of it besides.
+    with files_in(project / EXPERIMENTS), np.errstate(all="ignore"):
+        return Plan(name, experiment, *_cells(experiment, project, shown))
 
 
 def _mistakes_in_scenarios(data: dict[str, Any], project: Path, shown: str) -> list[Problem]:
@@ -394,7 +411,7 @@ def _mistakes_in_scenarios(data: dict[str, Any], project: Path, shown: str) -> l
     parts = {key: data[key] for key in ("scenario", "strategies", "sweep", "sweeps") if key in data}
     whole = {"title": "-", "question": "-", "seed": 0, "replications": 1, "headline": list(METRICS)[:1]}
     try:
-        _cells(Experiment.model_validate(whole | parts), project, shown)
+        plan_of(Experiment.model_validate(whole | parts), "", project, shown)
     except InputError as error:
         return error.problems
     except ValidationError:

@@ -1,8 +1,8 @@
 """The workload of an agent from its traces: an OpenTelemetry export with spans of models and tools.
 
 Spans are understood by the semantic conventions for generative AI, version 1.41: ``gen_ai.operation.name``
-tells what a span is, ``gen_ai.tool.name`` which tool, ``gen_ai.usage.*_tokens`` what it cost. One trace is one
-run. How its spans become steps:
+tells what a span is, ``gen_ai.tool.name`` which tool, ``gen_ai.usage.*_tokens`` what it cost. One trace is
+one run. How its spans become steps:
 
 - A span of a model or of a tool is a step, in the order in which they begin; all other spans are no steps.
 - A span with such spans below it only holds them, unless it is a tool that acts: then they belong to it.
@@ -17,9 +17,10 @@ the median number of them.
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -99,7 +100,8 @@ def read_spans(file: Path, shown: str) -> list[Span]:
     """
     try:
         if (size := file.stat().st_size) > MOST_BYTES:
-            sentence = f"is {size / 1e6:,.0f} MB; at most {MOST_BYTES / 1e6:,.0f} MB are read. Export fewer traces."
+            most = f"at most {MOST_BYTES / 1e6:,.0f} MB are read"
+            sentence = f"is {size / 1e6:,.0f} MB; {most}. Export fewer traces."
             raise InputError([Problem(shown, "", sentence)])
         text = file.read_text(encoding="utf-8")
     except OSError as error:
@@ -211,15 +213,17 @@ def tools_of(spans: Iterable[Span]) -> list[str]:
     return list(dict.fromkeys(span.name for span in ordered if span.tool))
 
 
-def classify(tools: Iterable[str], patterns: Iterable[str], hints: dict[str, bool]) -> dict[str, bool | None]:
+def classify(
+    tools: Iterable[str], acting: list[str], harmless: list[str], hints: dict[str, bool]
+) -> dict[str, bool | None]:
     """Say which tools act on the outside world in a way that must not happen twice.
 
     Parameters
     ----------
     tools : iterable of str
         Names.
-    patterns : iterable of str
-        Names of tools that act, with ``*`` and ``?``; every other tool does not, unless there are none.
+    acting, harmless : list of str
+        Names, with ``*`` and ``?``, of tools that act, and of those that may be repeated; hints lose to them.
     hints : dict of str to bool
         What a list of tools says, as `read_hints` gives it.
 
@@ -227,12 +231,24 @@ def classify(tools: Iterable[str], patterns: Iterable[str], hints: dict[str, boo
     -------
     dict of str to bool or None
         None where nothing is known.
+
+    Raises
+    ------
+    InputError
+        If a tool is said to act and not to, or a pattern fits no tool.
     """
-    patterns = list(patterns)
+    tools = list(tools)
+    for pattern in (*acting, *harmless):
+        if not any(fnmatchcase(tool, pattern) for tool in tools):
+            sentence = f"fits no tool of the trace; there are: {', '.join(tools) or 'none'}."
+            raise InputError([Problem("tools", pattern, sentence)])
     found: dict[str, bool | None] = {}
     for tool in tools:
-        if any(fnmatchcase(tool, pattern) for pattern in patterns):
-            found[tool] = True
+        acts, may_repeat = (any(fnmatchcase(tool, one) for one in some) for some in (acting, harmless))
+        if acts and may_repeat:
+            raise InputError([Problem("tools", tool, "is said to act and to be harmless.")])
+        if acts or may_repeat:
+            found[tool] = acts
         elif tool in hints:
             found[tool] = hints[tool]
         else:
@@ -269,14 +285,14 @@ def read_hints(file: Path, shown: str) -> dict[str, bool]:
     return found
 
 
-def workload(spans: list[Span], acts: Callable[[str], bool], title: str) -> dict[str, Any]:
+def workload(spans: list[Span], acts: Mapping[str, bool], title: str) -> dict[str, Any]:
     """Build the table of a workload.
 
     Parameters
     ----------
     spans : list of Span
         Of one or several traces.
-    acts : callable
+    acts : dict of str to bool
         Whether a tool acts, by its name.
     title : str
         Title of the workload.
@@ -287,9 +303,11 @@ def workload(spans: list[Span], acts: Callable[[str], bool], title: str) -> dict
         As in a file of ``experiments/workloads/``.
     """
     traces: defaultdict[str, list[Span]] = defaultdict(list)
-    for span in spans:
+    for span in _complete(spans):
         traces[span.trace].append(span)
-    runs = [steps for of in traces.values() if (steps := _steps(_complete(of, spans), acts))]
+    runs = [steps for of in traces.values() if (steps := _steps(of, acts))]
+    if not runs:
+        raise InputError([Problem(title, "", "holds failed spans of models and tools only.")])
     shape = sorted(runs, key=len)[(len(runs) - 1) // 2]
     before: defaultdict[str, list[int]] = defaultdict(list)
     own: defaultdict[str, list[int]] = defaultdict(list)
@@ -314,7 +332,7 @@ def workload(spans: list[Span], acts: Callable[[str], bool], title: str) -> dict
     return {"title": title, "steps": table}
 
 
-def _complete(trace: list[Span], spans: list[Span]) -> list[Span]:
+def _complete(spans: list[Span]) -> list[Span]:
     """Fill in token counts that are missing."""
     known: defaultdict[str, list[float]] = defaultdict(list)
     for span in spans:
@@ -322,7 +340,7 @@ def _complete(trace: list[Span], spans: list[Span]) -> list[Span]:
             known[span.name].append(span.tokens)
     every = [count for counts in known.values() for count in counts]
     found = []
-    for span in trace:
+    for span in spans:
         if span.name and not span.tool and span.tokens is None:
             counts = known[span.name] or every
             span = span._replace(tokens=fmean(counts) if counts else 0.0)
@@ -330,7 +348,7 @@ def _complete(trace: list[Span], spans: list[Span]) -> list[Span]:
     return found
 
 
-def _steps(trace: list[Span], acts: Callable[[str], bool]) -> list[_Step]:
+def _steps(trace: list[Span], acts: Mapping[str, bool]) -> list[_Step]:
     """Turn the spans of a run into its steps."""
     by_id = {span.id: span for span in trace if span.id}
 
@@ -341,7 +359,7 @@ def _steps(trace: list[Span], acts: Callable[[str], bool]) -> list[_Step]:
             yield span
 
     def is_action(span: Span) -> bool:
-        return span.tool and not span.failed and acts(span.name)
+        return span.tool and not span.failed and acts[span.name]
 
     named = [span for span in trace if span.name]
     own = [span for span in named if not any(is_action(other) for other in above(span))]
@@ -356,7 +374,7 @@ def _steps(trace: list[Span], acts: Callable[[str], bool]) -> list[_Step]:
 def _share_time(steps: list[_Step]) -> None:
     """Give each part of the run's time to one step."""
     edges = sorted({edge for step in steps for edge in (step.span.begin, step.span.end)})
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in pairwise(edges):
         at_work = [step for step in steps if step.span.begin <= begin and step.span.end >= end]
         if at_work:
             next((step for step in at_work if step.acts), at_work[0]).own += end - begin

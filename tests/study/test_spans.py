@@ -94,7 +94,7 @@ def read(tmp_path, document):
 
 def test_the_workload_is_that_worked_out_by_hand(tmp_path, lines):
     spans = read(tmp_path, export(lines))
-    acts = classify(tools_of(spans), ["send_*", "create_*"], {})
+    acts = classify(tools_of(spans), ["send_*", "create_*"], [], {})
     assert acts == {
         "search": None,
         "send_mail": True,
@@ -102,7 +102,7 @@ def test_the_workload_is_that_worked_out_by_hand(tmp_path, lines):
         "read_file": None,
         "delegate": None,
     }
-    table = workload(spans, lambda name: acts[name] is True, "Traced")
+    table = workload(spans, {tool: does is True for tool, does in acts.items()}, "Traced")
     Workload.model_validate(table)
     # Before a step: what was waited for it, and what had failed before it. Its own: what counts for it alone.
     by_hand = [
@@ -211,7 +211,7 @@ def test_several_traces_are_pooled_and_the_middle_one_gives_the_steps(tmp_path):
 
     spans = [*run("a", 10), *run("b", 10, 2), *run("c", 10, 3, 4)]
     document = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
-    table = workload(read(tmp_path, document), lambda tool: False, "Pooled")
+    table = workload(read(tmp_path, document), {}, "Pooled")
     assert [step["name"] for step in table["steps"]] == ["chat", "chat (2)"]
     assert table["steps"][0]["work"]["times"] == [2.0, 3.0, 10.0, 10.0, 10.0, 11.0]
 
@@ -227,8 +227,13 @@ def test_what_a_list_of_tools_says(tmp_path):
     file.write_text(json.dumps({"jsonrpc": "2.0", "result": {"tools": tools}}))
     hints = read_hints(file, "tools.json")
     assert hints == {"search": False, "set_flag": False, "pay": True}
-    found = classify(["search", "pay", "mystery", "send_mail"], ["send_*"], hints)
-    assert found == {"search": False, "pay": True, "mystery": None, "send_mail": True}
+    tools = ["search", "pay", "mystery", "send_mail", "get_mail"]
+    found = classify(tools, ["send_*"], ["get_*"], hints)
+    assert found == {"search": False, "pay": True, "mystery": None, "send_mail": True, "get_mail": False}
+    with pytest.raises(InputError, match="post_\\*: fits no tool of the trace; there are: search, pay"):
+        classify(tools, ["post_*"], [], hints)
+    with pytest.raises(InputError, match="tools: send_mail: is said to act and to be harmless"):
+        classify(tools, ["send_*"], ["*_mail"], hints)
     file.write_text("[]")
     with pytest.raises(InputError, match=r"tools.json: tools: holds no tools"):
         read_hints(file, "tools.json")

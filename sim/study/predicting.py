@@ -1,0 +1,340 @@
+"""What a crash costs one agent: simulated under every strategy, as it is and with each assumption moved.
+
+Deploys are rare beside runs, so they are not waited for. They are simulated by themselves, one in `STRETCH`
+mean runs with a crash, and count for as much as they are rarer than that. What a deploy and another crash do
+to one and the same run is left out. Where deploys are as frequent as that, both are simulated together.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from math import isnan
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pandas as pd
+
+from sim.crashes import AnyOf, Bursts, CrashProcess, NoCrash, Periodic, Renewal
+from sim.estimate import BY_CAUSE
+from sim.laws import Constant, Law, Scaled
+from sim.scenario import Scenario
+from sim.study.agent import Agent
+from sim.study.config import Cell, Plan
+from sim.study.errors import InputError, Problem
+from sim.study.kept import Kept
+from sim.study.precision import Precision
+from sim.study.running import Advance, Job, Study
+from sim.study.tabulating import tabulate
+from sim.study.workers import Workers
+
+DAY_S = 86_400.0
+
+STRETCH = 4.0
+"""Mean runs with a crash from one deploy to the next, where deploys are simulated by themselves."""
+
+DEPLOY = "deploy"
+"""Cause of the duplicates that deploys make."""
+
+MOVES = (0.5, 2.0)
+"""Factors by which an assumption is moved."""
+
+ENOUGH_PER_MILLION = 1.0
+"""Half the width of an interval, per million actions, that is narrow enough whatever the estimate."""
+
+MOVED_RUNS = 1024
+"""Runs of each strategy where an assumption is moved: what is asked is only how far it moves the answer."""
+
+Scenarios = dict[str, Scenario]
+Progress = Callable[[int, int], AbstractContextManager[Advance]]
+"""Told how many chunks and runs there are; gives a context with what is told of those that are done."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """A number with its 95 % interval. Of a sum half-widths are added up, so that its interval is wider."""
+
+    value: float
+    low: float
+    high: float
+
+    def __add__(self, other: "Range") -> "Range":
+        """Add a number, and its half-widths."""
+        return Range(self.value + other.value, self.low + other.low, self.high + other.high)
+
+    def __mul__(self, factor: float) -> "Range":
+        """Multiply by a number that is not negative."""
+        return Range(factor * self.value, factor * self.low, factor * self.high)
+
+
+NOTHING = Range(0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What is to be expected of one strategy.
+
+    Attributes
+    ----------
+    duplicates, lost : Range
+        Per million actions.
+    causes : dict of str to Range
+        Duplicates per million actions by cause.
+    p_duplicate, p_stuck : Range
+        Shares of runs: with a duplicate, given up.
+    duplicates_a_run, lost_a_run : Range
+    tokens, added_s : Range
+        Means of a run: tokens that are wasted, and time that goes to saves, downtime and work done again.
+    """
+
+    duplicates: Range
+    lost: Range
+    causes: dict[str, Range]
+    p_duplicate: Range
+    p_stuck: Range
+    duplicates_a_run: Range
+    lost_a_run: Range
+    tokens: Range
+    added_s: Range
+
+
+Predictions = dict[str, Prediction]
+"""By strategy."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Predictions as given, and with one assumption moved by a factor, by both."""
+
+    given: Predictions
+    moved: dict[tuple[str, float], Predictions]
+
+
+class Part(NamedTuple):
+    """Scenarios of which the outcomes count so much."""
+
+    what: str
+    scenarios: Scenarios
+    weight: float
+
+
+def predict(agent: Agent, relative: float, workers: Workers, progress: Progress) -> Predicted:
+    """Simulate an agent.
+
+    Parameters
+    ----------
+    agent : Agent
+    relative : float
+        Half the width of the intervals of duplicates and losses, as a share of the estimate.
+    workers : Workers
+    progress : callable
+        As `Progress`.
+
+    Raises
+    ------
+    InputError
+        If a run cannot be simulated, or deploys do not go with such crashes.
+    """
+    parts = _parts(agent.scenarios, agent)
+    moves = {move: _parts(scenarios, agent) for move, scenarios in _moved(agent.scenarios)}
+    jobs = [
+        _job(agent, part.what, {"": part.scenarios}, Precision(relative=relative, absolute=enough))
+        for part in parts
+        for enough in [ENOUGH_PER_MILLION / part.weight]
+    ]
+    cells = {f"{move}, {part.what}": part.scenarios for move, moved in moves.items() for part in moved}
+    jobs.append(_job(agent, "moved", cells, None))
+    *given, moved_table = _simulated(agent, jobs, workers, progress)
+    return Predicted(
+        _predictions(agent, [(table, part) for table, part in zip(given, parts, strict=True)]),
+        {
+            move: _predictions(
+                agent, [(moved_table[moved_table["case"] == f"{move}, {part.what}"], part) for part in moved]
+            )
+            for move, moved in moves.items()
+        },
+    )
+
+
+def _job(agent: Agent, name: str, cells: dict[str, Scenarios], precision: Precision | None) -> Job:
+    """Make a job of cases."""
+    experiment = agent.experiment.model_copy(
+        update={"precision": precision} | ({} if precision else {"replications": MOVED_RUNS})
+    )
+    made = [Cell({"case": case}, scenarios) for case, scenarios in cells.items()]
+    return Job(Plan(name, experiment, made, {"case": ""}, []), experiment.seed)
+
+
+def _simulated(agent: Agent, jobs: list[Job], workers: Workers, progress: Progress) -> list[pd.DataFrame]:
+    """Simulate jobs and give their estimates."""
+    with TemporaryDirectory(prefix="savegap-") as folder:
+        study = Study(jobs, Kept(Path(folder)), lambda _: None)
+        for parts_of in (study.pilots, study.missing):
+            parts = parts_of()
+            with progress(len(parts), sum(part.chunk.runs for part in parts)) as advance:
+                for _ in study.simulate(parts, workers, advance):
+                    pass
+            if failures := [failure for job in jobs for failure in study.failures(job)]:
+                first = failures[0]
+                sentence = f"{first.strategy}, replication {first.replication}: {first.why}"
+                raise InputError([Problem(agent.shown, "", sentence)])
+        return [tabulate(job.plan, study.cells(job)).estimates for job in jobs]
+
+
+def _parts(scenarios: Scenarios, agent: Agent) -> list[Part]:
+    """Part what strikes into crashes and deploys, if these are rare, or put both together."""
+    deploys = agent.deploys
+    if not deploys.a_day:
+        return [Part("crashes", scenarios, 1.0)]
+    period_s = DAY_S / deploys.a_day
+    apart_s = STRETCH * max(map(_run_s, scenarios.values()))
+    if period_s <= apart_s:
+        return [Part("crashes and deploys", _struck_by(scenarios, _with_deploys(agent, period_s)), 1.0)]
+    alone = Periodic(period=apart_s, grace=deploys.grace)
+    return [
+        Part("crashes", scenarios, 1.0),
+        Part("deploys", _struck_by(scenarios, lambda _: alone), apart_s / period_s),
+    ]
+
+
+def _run_s(scenario: Scenario) -> float:
+    """Mean length of a run that is begun anew once, s."""
+    downtime = scenario.downtime
+    down_s = downtime.detection.mean_s + downtime.restart.mean_s + downtime.load.mean_s
+    return 2 * scenario.workload.mean_s(scenario.receiver) + down_s
+
+
+def _struck_by(scenarios: Scenarios, crash: Callable[[CrashProcess], CrashProcess]) -> Scenarios:
+    return {
+        name: scenario.model_copy(update={"crash": crash(scenario.crash)})
+        for name, scenario in scenarios.items()
+    }
+
+
+def _with_deploys(agent: Agent, period_s: float) -> Callable[[CrashProcess], CrashProcess]:
+    """Let deploys come besides other crashes."""
+    stops = Periodic(period=period_s, grace=agent.deploys.grace, cause=DEPLOY)
+
+    def both(crash: CrashProcess) -> CrashProcess:
+        if isinstance(crash, NoCrash):
+            return stops
+        if not crash.repeats:
+            sentence = f"come so often that a run meets them and crashes, but {crash.name} is one a run."
+            raise InputError([Problem(agent.shown, "deploys.a_day", sentence)])
+        return AnyOf(of=(*(crash.of if isinstance(crash, AnyOf) else (crash,)), stops))
+
+    return both
+
+
+def _predictions(agent: Agent, parts: list[tuple[pd.DataFrame, Part]]) -> Predictions:
+    found = {}
+    for name in agent.scenarios:
+        found[name] = _prediction([(_of(table, name), part) for table, part in parts])
+        if not _may_be_stuck(agent.scenarios[name]):
+            found[name] = replace(found[name], p_stuck=NOTHING)
+    return found
+
+
+def _may_be_stuck(scenario: Scenario) -> bool:
+    """Whether runs may be given up, but for one that meets its limit of attempts."""
+    strategy = scenario.strategy
+    parks = any(verb.verb == "park" for verb in (*strategy.plain, *strategy.action))
+    return (
+        parks or strategy.if_nothing == "stuck" or scenario.limits.makespan is not None or scenario.converses
+    )
+
+
+def _of(table: pd.DataFrame, strategy: str) -> dict[str, Range]:
+    """Give the estimates of a strategy by metric; exact values where they are known."""
+    rows = table[table["strategy"] == strategy]
+    return {row.metric: _range(row.estimate, row.low, row.high, row.exact) for row in rows.itertuples()}
+
+
+def _range(estimate: float, low: float, high: float, exact: float | None) -> Range:
+    if exact is not None and not isnan(exact):
+        return Range(exact, exact, exact)
+    if isnan(estimate):  # there is nothing that it could be of, such as an action
+        return NOTHING
+    return Range(estimate, *(estimate if isnan(end) else end for end in (low, high)))
+
+
+def _prediction(parts: list[tuple[dict[str, Range], Part]]) -> Prediction:
+    def total(*metrics: str) -> Range:
+        return sum((found[metric] * part.weight for found, part in parts for metric in metrics), NOTHING)
+
+    (crashes, _), *deploys = parts
+    causes = {cause: crashes[metric] for cause, metric in BY_CAUSE.items()}
+    for found, part in deploys:
+        causes[DEPLOY] = found["duplicates_per_million"] * part.weight
+    return Prediction(
+        duplicates=total("duplicates_per_million"),
+        lost=total("lost_per_million"),
+        causes=causes,
+        p_duplicate=total("p_duplicate"),
+        p_stuck=total("p_stuck"),
+        duplicates_a_run=total("duplicate_actions"),
+        lost_a_run=total("lost_actions"),
+        tokens=total("wasted_tokens"),
+        # What saves take is no matter of crashes, so it counts once.
+        added_s=crashes["save_time_s"] + total("downtime_s", "wasted_work_s"),
+    )
+
+
+def _moved(scenarios: Scenarios) -> Iterator[tuple[tuple[str, float], Scenarios]]:
+    """Move each assumption that a scenario has, by each factor."""
+    for name, move in ASSUMPTIONS.items():
+        for by in MOVES:
+            moved = {strategy: move(scenario, by) for strategy, scenario in scenarios.items()}
+            if moved != scenarios:
+                yield (name, by), moved
+
+
+def _crash(scenario: Scenario, by: float) -> Scenario:
+    return scenario.model_copy(update={"crash": _rarer(scenario.crash, by)})
+
+
+def _rarer(crash: CrashProcess, by: float) -> CrashProcess:
+    """Let crashes come so many times as far apart."""
+    match crash:
+        case Renewal():
+            return crash.model_copy(update={"law": _scaled(crash.law, by)})
+        case Bursts():
+            means = {"calm_mean": by * crash.calm_mean, "storm_mean": by * crash.storm_mean}
+            return crash.model_copy(update=means)
+        case Periodic():
+            return crash.model_copy(update={"period": by * crash.period, "jitter": by * crash.jitter})
+        case AnyOf():
+            return crash.model_copy(update={"of": tuple(_rarer(source, by) for source in crash.of)})
+        case _:
+            return crash
+
+
+def _answers(scenario: Scenario, by: float) -> Scenario:
+    response = _scaled(scenario.receiver.response, by)
+    return scenario.model_copy(
+        update={"receiver": scenario.receiver.model_copy(update={"response": response})}
+    )
+
+
+def _writes(scenario: Scenario, by: float) -> Scenario:
+    write = _scaled(scenario.store.write, by)
+    return scenario.model_copy(update={"store": scenario.store.model_copy(update={"write": write})})
+
+
+def _work(scenario: Scenario, by: float) -> Scenario:
+    workload = scenario.workload
+    scaled = workload.model_copy(update={"work_scale": by * workload.work_scale})
+    return scenario.model_copy(update={"workload": scaled})
+
+
+def _scaled(law: Law, by: float) -> Law:
+    return law if isinstance(law, Constant) and law.mean_s == 0 else Scaled(of=law, by=by)
+
+
+ASSUMPTIONS: dict[str, Callable[[Scenario, float], Scenario]] = {
+    "the time between crashes": _crash,
+    "the time that the receiver takes to answer": _answers,
+    "the time that a save takes": _writes,
+    "the time that the work of a step takes": _work,
+}
+"""What is moved, and how."""

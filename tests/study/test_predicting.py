@@ -1,0 +1,202 @@
+"""A prediction is what the simulation says of an agent and its deploys; advice follows by prices."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from sim.study.agent import Costs, read_agent
+from sim.study.errors import InputError
+from sim.study.predicting import DAY_S, NOTHING, Predicted, Prediction, Range, predict
+from sim.study.recommending import advise
+from sim.study.workers import Workers
+
+AGENT = """
+[scenario]
+crash = { process = "renewal", law = { law = "exponential", mean = 86400.0 } }
+store = { write = 0.25 }
+receiver = { response = 0.75 }
+downtime = {}
+[scenario.workload]
+default = { work = 2.0, tokens = 1000 }
+steps = ["think", { name = "send", action = {} }, "report"]
+[deploys]
+a_day = %s
+grace = %s
+[costs]
+duplicate = 10.0
+[strategies]
+restart = { protocol = "restart" }
+checkpoint = { protocol = "checkpoint" }
+"""
+KEYED = '"checkpoint + keys" = { protocol = "checkpoint", key = "run_step" }\n'
+
+
+@contextmanager
+def unseen(_chunks, _runs):
+    yield lambda *_: None
+
+
+def predicted(project, a_day=0, grace=0.0, text=AGENT):
+    file = project / "agent.toml"
+    file.write_text(text % (a_day, grace))
+    agent = read_agent(file, {}, None, {}, project)
+    return agent, predict(agent, 0.1, Workers(1), unseen)
+
+
+def test_crashes_and_deploys_repeat_what_lies_in_the_gap(project):
+    """Of an action 0.75 s under way and 0.25 s in a save, a crash a day repeats 1 s / 86,400 s."""
+    agent, found = predicted(project, a_day=4, text=AGENT + KEYED)
+    checkpoint = found.given["checkpoint"]
+    once = 1e6 * 1.0 / DAY_S
+    assert checkpoint.causes["crash"].value == pytest.approx(once, rel=1e-3)
+    deploy = checkpoint.causes["deploy"]
+    assert deploy.low <= 4 * once <= deploy.high
+    assert deploy.high - deploy.low < 0.3 * deploy.value
+    assert checkpoint.duplicates.value == pytest.approx(once + deploy.value, rel=1e-4)
+    assert checkpoint.p_duplicate.value == pytest.approx(checkpoint.duplicates.value / 1e6, rel=0.05)
+    assert found.given["checkpoint + keys"].duplicates.value == 0
+    assert agent.assumed == []
+    assert checkpoint.p_stuck == NOTHING  # nothing here gives a run up
+
+
+def test_with_grace_to_end_a_step_a_deploy_repeats_nothing(project):
+    _, found = predicted(project, a_day=4, grace=60.0)
+    assert found.given["checkpoint"].causes["deploy"].value == 0
+    assert found.given["restart"].causes["deploy"].value > 0  # it begins anew all the same
+
+
+def test_rare_deploys_add_to_crashes_as_they_do_together(project):
+    """By themselves and weighed, or among the crashes of the same runs: one answer."""
+    often = AGENT.replace("86400.0", "600.0")
+    _, apart = predicted(project, a_day=1000, text=often)  # every 86 s, and a run takes 8
+    assert set(apart.given["checkpoint"].causes) >= {"deploy"}
+    together = AGENT.replace(
+        '{ process = "renewal", law = { law = "exponential", mean = 86400.0 } }',
+        '{ process = "any_of", of = [{ process = "renewal", law = { law = "exponential", mean = 600.0 } }, '
+        '{ process = "periodic", period = 86.4 }] }',
+    )
+    _, both = predicted(project, text=together)
+    for name in ("restart", "checkpoint"):
+        one, other = apart.given[name].duplicates, both.given[name].duplicates
+        assert one.value == pytest.approx(other.value, rel=0.08)
+
+
+def test_deploys_as_frequent_as_runs_are_simulated_with_the_crashes(project):
+    agent, found = predicted(project, a_day=8640)  # every 10 s; a run takes 8
+    checkpoint = found.given["checkpoint"]
+    assert "deploy" not in checkpoint.causes
+    assert checkpoint.duplicates.value == pytest.approx(1e6 * 1.0 / 10.0, rel=0.15)
+    assert agent.scenarios["checkpoint"].crash.name == "renewal"
+    once = AGENT.replace('"renewal", law = { law = "exponential", mean = 86400.0 }', '"uniform_time"')
+    with pytest.raises(InputError, match=r"deploys.a_day: come so often that a run meets them and crashes"):
+        predicted(project, 8640, text=once)
+
+
+def test_each_assumption_is_moved(project):
+    _, found = predicted(project)
+    assert len(found.moved) == 8
+    for name, (half, double) in {
+        "the time between crashes": (2.0, 0.5),
+        "the time that the receiver takes to answer": (0.625, 1.75),
+        "the time that a save takes": (0.875, 1.25),
+        "the time that the work of a step takes": (1.0, 1.0),
+    }.items():
+        for by, times in ((0.5, half), (2.0, double)):
+            moved = found.moved[name, by]["checkpoint"].duplicates.value
+            assert moved == pytest.approx(times * found.given["checkpoint"].duplicates.value, rel=2e-3)
+
+
+def point(value):
+    return Range(value, value, value)
+
+
+def prediction(duplicates=0.0, seconds=0.0, spread=0.0, tokens=0.0):
+    a_run = Range(duplicates, duplicates - spread, duplicates + spread)
+    return Prediction(
+        duplicates=a_run * 1e6,
+        lost=NOTHING,
+        causes={},
+        p_duplicate=a_run,
+        p_stuck=NOTHING,
+        duplicates_a_run=a_run,
+        lost_a_run=NOTHING,
+        tokens=point(tokens),
+        added_s=point(seconds),
+    )
+
+
+def test_the_advice_is_the_cheapest_and_the_prices_at_which_it_is_not():
+    """Costs of 1,000 runs: 20 × 5 = 100; 2 × 5 + 100 h × 0.1 = 20; 200 h × 0.1 = 20.5 with tokens."""
+    given = {
+        "nothing": prediction(duplicates=0.02),
+        "saves": prediction(duplicates=0.002, seconds=360.0),
+        "both": prediction(seconds=720.0, tokens=500.0),
+    }
+    advice = advise(Predicted(given, {}), Costs(duplicate=5.0, hour=0.1, million_tokens=1.0))
+    assert {name: cost.value for name, cost in advice.costs.items()} == pytest.approx(
+        {"nothing": 100.0, "saves": 20.0, "both": 20.5}
+    )
+    assert advice.strategy == "saves"
+    assert advice.alike == []
+    assert advice.shares["saves"] == pytest.approx(
+        {"duplicate": 10.0, "loss": 0.0, "stuck": 0.0, "million_tokens": 0.0, "hour": 10.0}
+    )
+    # A duplicate at 5.25 makes "both" as cheap; an hour at 0.095; at 0.9 (90 / 100 h) "nothing"; and so on.
+    found = {(switch.price, switch.to): switch.at for switch in advice.switches}
+    assert found == pytest.approx(
+        {
+            ("duplicate", "both"): 5.25,
+            ("duplicate", "nothing"): 10 / 18,
+            ("hour", "both"): 0.095,
+            ("hour", "nothing"): 0.9,
+        }
+    )
+    assert [switch.price for switch in advice.switches[:2]] in (["duplicate", "hour"], ["hour", "duplicate"])
+
+
+def test_of_what_is_not_told_apart_the_simplest_is_advised():
+    given = {
+        "nothing": prediction(duplicates=0.3, spread=0.01),
+        "simple": prediction(duplicates=0.11, spread=0.02),
+        "clever": prediction(duplicates=0.10, spread=0.02),
+    }
+    moved = {
+        ("crashes", 0.5): {**given, "clever": prediction(duplicates=0.01)},
+        ("crashes", 2.0): given,
+        ("saves", 0.5): given,
+        ("saves", 2.0): {**given, "simple": prediction(duplicates=0.12, spread=0.02)},
+    }
+    advice = advise(Predicted(given, moved), Costs(duplicate=1.0))
+    assert (advice.strategy, advice.alike) == ("simple", ["clever"])
+    assert [(move.assumption, move.instead) for move in advice.moves] == [
+        ("crashes", ["clever", None]),
+        ("saves", [None, None]),
+    ]
+    assert advice.moves[1].costs == pytest.approx([110.0, 120.0])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("duplicate = 10.0", "duplicates = 10.0", "costs.duplicates"),
+        ("[deploys]\na_day = %s", "[deploys]\na_day = -1%s", "deploys.a_day"),
+        ('protocol = "restart"', 'protocol = "again"', "strategies.restart.protocol: 'again' is no protocol"),
+        ("store = { write = 0.25 }", "store = { write = -1 }", "scenario.store.write"),
+        ("[costs]", 'colour = "red"\n[costs]', "deploys.colour"),
+        ("[scenario]", 'system = "langgraf"\n[scenario]', "system: 'langgraf' is no system"),
+    ],
+)
+def test_mistakes_in_a_file_are_told_with_its_key(project, old, new, told):
+    file = project / "agent.toml"
+    assert old in AGENT
+    file.write_text(AGENT.replace(old, new) % (0, 0))
+    with pytest.raises(InputError) as wrong:
+        read_agent(file, {}, None, {}, project)
+    assert told in str(wrong.value)
+    assert str(file) in str(wrong.value)
+
+
+def test_nothing_acts_and_nothing_happens_twice(project):
+    _, found = predicted(project, text=AGENT.replace(", action = {}", "") + KEYED)
+    assert found.given["restart"].duplicates == NOTHING
+    assert found.given["restart"].tokens.value > 0
