@@ -19,7 +19,7 @@ from sim.crashes import AnyOf, Bursts, CrashProcess, NoCrash, Periodic, Renewal
 from sim.estimate import BY_CAUSE
 from sim.laws import Constant, Law, Scaled
 from sim.scenario import Scenario
-from sim.study.agent import Agent
+from sim.study.agent import MOST_RUNS, Agent
 from sim.study.config import Cell, Plan
 from sim.study.errors import InputError, Problem
 from sim.study.kept import Kept
@@ -158,9 +158,8 @@ def predict(agent: Agent, relative: float, workers: Workers, progress: Progress)
 
 def _job(agent: Agent, name: str, cells: dict[str, Scenarios], precision: Precision | None) -> Job:
     """Make a job of cases."""
-    experiment = agent.experiment.model_copy(
-        update={"precision": precision} | ({} if precision else {"replications": MOVED_RUNS})
-    )
+    most = int(MOST_RUNS * (0.1 / precision.relative) ** 2) if precision else MOVED_RUNS
+    experiment = agent.experiment.model_copy(update={"precision": precision, "replications": most})
     made = [Cell({"case": case}, scenarios) for case, scenarios in cells.items()]
     return Job(Plan(name, experiment, made, {"case": ""}, []), experiment.seed)
 

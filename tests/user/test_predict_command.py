@@ -128,7 +128,7 @@ def test_a_broken_export_is_told_in_one_line(savegap, light, project, content, t
     [
         (
             ["--actions", "send_*"],
-            "--actions, --harmless and --tools tell of the tools in --from-trace FILE.",
+            "--tools tell of the tools in --from-trace FILE.",
         ),
         (["--from-trace", "spans.json", "--actions", "post_*"], "post_*: fits no tool of the trace"),
         (["--from-trace", "spans.json", "--tools", "no.json"], "no.json: cannot be read"),
