@@ -11,6 +11,7 @@ from sim.strategy import PROTOCOLS, VERBS
 from sim.supervision import Downtime
 
 ENGINE = ("timeline", "outcomes", "program", "schedule")
+PICTURES = ("report/anatomy", "report/windows")
 EVENTS = [f"events/{file.stem}" for file in sorted((Path(sim.__file__).parent / "events").glob("*.py"))]
 
 
@@ -38,6 +39,11 @@ def test_no_engine_contains_the_name_of_a_strategy_or_law(module: str) -> None:
     classes = {cls.__name__ for cls in LAWS.values()} - {"Equilibrium"}  # of whatever law
     strategies = {*PROTOCOLS} - {*Downtime.model_fields}  # the supervisor may speak of a restart
     assert not words(module) & (strategies | {*LAWS} | classes)
+
+
+@pytest.mark.parametrize("module", PICTURES)
+def test_no_picture_of_what_strategies_do_contains_the_name_of_one(module: str) -> None:
+    assert not words(module) & {*PROTOCOLS}
 
 
 def test_the_check_would_see_one() -> None:
