@@ -11,6 +11,7 @@ import click
 from sim.cli.options import home_of, project_option
 
 if TYPE_CHECKING:
+    from sim.scenario import Scenario
     from sim.study.config import Plan
 
 NONE_FOUND = 1
@@ -34,6 +35,11 @@ seed_option = click.option(
 @click.option("--strategy", help="Name of the strategy; may be left out where there is one.")
 @click.option("--replication", type=click.IntRange(min=0), required=True, help="Number of the run, from 0.")
 @seed_option
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path),
+    help="SVG file for a picture of the run: a lane for each strategy, or one for that of --strategy.",
+)
 @project_option
 def replay(
     experiment: str,
@@ -41,31 +47,43 @@ def replay(
     strategy: str | None,
     replication: int,
     seed: int | None,
+    plot: Path | None,
     project: Path | None,
 ) -> None:
     """Run one replication of an experiment again and tell what happens, a line an event.
 
     It is the very run that the tables count, so any number in them can be taken apart to runs. `savegap find`
-    lists runs that are worth it.
+    lists runs that are worth it. With --plot and without --strategy it is drawn under every strategy of the
+    experiment, with the same random numbers.
 
     \b
       savegap replay article --strategy checkpoint --replication 17
       savegap replay crash-rate --cell crash.law.mean=60 --strategy restart --replication 3
+      savegap replay crash-rate --cell crash.law.mean=60 --replication 119 --plot run.svg
     """
     from sim.outcomes import OUTCOMES
     from sim.study.errors import InputError, Problem
-    from sim.study.replaying import LAST, choose_cell, choose_strategies
+    from sim.study.replaying import LAST, choose_cell, choose_strategies, written
     from sim.study.replaying import replay as run_again
     from sim.trace import LEGEND
 
     plan = _plan(experiment, project)
     chosen = choose_cell(plan, list(cell))
     strategies = choose_strategies(plan, strategy)
-    if len(strategies) > 1:
+    if len(strategies) > 1 and plot is None:
         sentence = f"say which one: {', '.join(strategies)}."
         raise InputError([Problem("--strategy", "", sentence)])
     if replication > LAST:
         raise InputError([Problem("--replication", "", f"there are none beyond {LAST:,}.")])
+    if plot is not None:
+        _check_plot(plot)
+        scenarios = {name: chosen.scenarios[name] for name in strategies}
+        at = ", ".join([plan.name, *(f"{key} = {written(value)}" for key, value in chosen.factors.items())])
+        _draw(f"{at}, replication {replication:,}", scenarios, _seed(plan, seed), replication, plot)
+        click.echo(f"wrote {plot}")
+        if len(strategies) > 1:
+            return
+        click.echo()
     trace, outcomes = run_again(chosen.scenarios[strategies[0]], _seed(plan, seed), replication)
     for line in trace.lines():
         click.echo(line)
@@ -142,6 +160,31 @@ def find(
     click.echo("What happens in the first:")
     command = replay_command(experiment, plan.base, chosen.factors, *found[0][:2])
     click.echo(f"  {command}" + (f" --seed {seed}" if seed is not None else ""))
+
+
+def _check_plot(plot: Path) -> None:
+    """Refuse a picture that could not be written, before anything is simulated for it."""
+    from sim.study.errors import InputError, Problem
+    from sim.study.files import check_writable
+
+    folder = plot.absolute().parent
+    if plot.suffix.lower() != ".svg":
+        raise InputError(
+            [Problem("--plot", str(plot), "the picture is an SVG file; its name must end in .svg.")]
+        )
+    if plot.is_dir():
+        raise InputError([Problem("--plot", str(plot), "is a folder; name a file.")])
+    if not folder.is_dir():
+        raise InputError([Problem("--plot", str(plot), f"there is no folder {folder}.")])
+    check_writable(folder)
+
+
+def _draw(title: str, scenarios: dict[str, "Scenario"], seed: int, replication: int, plot: Path) -> None:
+    """Draw one run under several strategies."""
+    from sim.report.life import draw
+    from sim.report.lives import lived
+
+    draw({name: lived(scenario, seed, replication) for name, scenario in scenarios.items()}, title, plot)
 
 
 MOST = 10**9

@@ -1,5 +1,6 @@
 """Numbers are taken apart to runs: `savegap find`, and `savegap replay`, the very run of the tables."""
 
+import re
 import shlex
 from math import isnan
 
@@ -227,3 +228,37 @@ def test_an_experiment_that_is_not_there(savegap):
     code, _, errors = savegap("replay", "tinny", "--replication", 0)
     assert code == 2
     assert "is no file and no experiment; there are: tiny." in errors
+
+
+def test_a_run_is_drawn_under_every_strategy_or_under_one(savegap, project):
+    code, output, errors = savegap("replay", "tiny", "--replication", 3, "--plot", "all.svg")
+    assert (code, output, errors) == (0, "wrote all.svg\n", "")
+    texts = re.findall(r"<!-- (.*?) -->", (project / "all.svg").read_text())
+    assert {"restart", "checkpoint"} <= {*texts}
+    assert "tiny, store.write.median = 0.5, replication 3" in texts
+    told = savegap("replay", "tiny", "--replication", 3, "--strategy", "restart")[1]
+    alone = savegap("replay", "tiny", "--replication", 3, "--strategy", "restart", "--plot", "one.svg")[1]
+    assert alone == f"wrote one.svg\n\n{told}"
+    assert "checkpoint" not in (project / "one.svg").read_text()
+    assert savegap("replay", "tiny", "--replication", 3, "--plot", "again.svg")[0] == 0
+    assert (project / "again.svg").read_bytes() == (project / "all.svg").read_bytes()
+    savegap("replay", "tiny", "--replication", 3, "--seed", 8, "--plot", "again.svg")
+    assert (project / "again.svg").read_bytes() != (project / "all.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("plot", "told"),
+    [
+        ("run.png", "error: --plot: run.png: the picture is an SVG file; its name must end in .svg.\n"),
+        ("run", "error: --plot: run: the picture is an SVG file; its name must end in .svg.\n"),
+        ("folder.svg", "error: --plot: folder.svg: is a folder; name a file.\n"),
+        ("nowhere/run.svg", "error: --plot: nowhere/run.svg: there is no folder "),
+    ],
+)
+def test_a_picture_that_cannot_be_drawn(savegap, project, plot, told):
+    (project / "folder.svg").mkdir()
+    code, output, errors = savegap("replay", "tiny", "--replication", 0, "--plot", plot)
+    assert (code, output) == (2, "")
+    assert errors.startswith(told)
+    assert errors.count("\n") == 1
+    assert not (project / "nowhere").exists()
