@@ -17,8 +17,8 @@ from pydantic_core import ValidationError
 from sim.estimate import METRICS
 from sim.laws import parse_law
 from sim.optimum import daly_s, optimal_s, young_s
-from sim.report.costs import Line, alike, cheapest, meet
-from sim.study.config import Factor, Plan
+from sim.report.costs import Line, alike, cheapest, lines_between, meet
+from sim.study.config import WEIGHED, Factor, Figure, Plan
 from sim.study.errors import InputError, Problem
 from sim.study.files import EXPERIMENTS
 from sim.study.templates import Answering
@@ -100,6 +100,9 @@ def _range(metric: str, values: list[float]) -> str:
 COSTS = {"duplicate": "duplicate_actions", "loss": "lost_actions", "stuck": "p_stuck"}
 """What may cost something, and the metric that says how often it comes in a run."""
 
+FINE = 10_001
+"""Steps along the axis of a map in which a border is looked for."""
+
 Names = Sequence[str] | None
 """Strategies; None for all."""
 
@@ -180,6 +183,8 @@ class Answers:
             best_at_costs=self.best_at_costs,
             cost_switch=self.cost_switch,
             best_by_cost_ratio=self.best_by_cost_ratio,
+            best_on_map=self.best_on_map,
+            level_on_map=self.level_on_map,
         )
         return [" ".join(paragraph.split()) for paragraph in text.split("\n\n") if paragraph.strip()]
 
@@ -362,13 +367,45 @@ class Answers:
         Such as "a below 0.5, b from 0.5 to 20, c above 20"; a run that is given up costs `stuck` times as
         much as a duplicate.
         """
-        steps = [(at, _listed(names)) for at, names in cheapest(self._lines(stuck, where, among))]
-        if len(steps) == 1:
-            return f"{steps[0][1]} at every ratio"
-        ends = [number(at) for at, _ in steps]
-        (_, first), *others, (_, last) = steps
-        between = [f"{name} from {ends[i]} to {ends[i + 1]}" for i, (_, name) in enumerate(others, 1)]
-        return ", ".join([f"{first} below {ends[1]}", *between, f"{last} above {ends[-1]}"])
+        return _in_turn(self._lines(stuck, where, among), "at every ratio")
+
+    def best_on_map(self, figure: str, where: dict[str, Factor] | None = None) -> str:
+        """Name the strategy that costs least by a map, for each cost of a duplicate in seconds of the agent.
+
+        Such as "a below 20, b from 20 to 500, c above 500".
+        """
+        return _in_turn(self.on_map(figure, self.plan.base | (where or {})), "at every cost")
+
+    def level_on_map(
+        self, figure: str, first: str, second: str, *, duplicate: float = 0.0, unit: str = ""
+    ) -> str:
+        """Where along a map's axis two strategies cost the same if a duplicate costs so much; or "never"."""
+        shown = self._map(figure)
+        axis = shown.x or ""
+        cells = sorted(swept_along(self.plan, axis, shown.where), key=lambda cell: float(cell[axis] or 0))
+        swept = np.array([float(cell[axis] or 0) for cell in cells])
+        x = np.geomspace(swept[0], swept[-1], FINE)
+        lines = [self.on_map(figure, cell) for cell in cells]
+        one, other = (lines_between(x, swept, [line[name] for line in lines]) for name in (first, second))
+        apart = one[0] - other[0] + duplicate * (one[1] - other[1])
+        at = crossing(list(zip(x.tolist(), apart.tolist(), strict=True)), 0.0)
+        return "never" if at is None else f"{number(at)} {unit}".strip()
+
+    def on_map(self, figure: str, cell: dict[str, Factor]) -> dict[str, Line]:
+        """Cost of a mean run in a cell, in seconds of the agent, as a line over what a duplicate costs."""
+        shown = self._map(figure)
+        found = {}
+        for name in shown.strategies or self.plan.experiment.strategies:
+            time, often = (self.rows(metric, name, cell).iloc[0]["estimate"] for metric in WEIGHED)
+            found[name] = (time + shown.prices.get(name, 0.0), often)
+        return found
+
+    def _map(self, figure: str) -> Figure:
+        """Find a map by its name."""
+        maps = {shown.name: shown for shown in self.plan.experiment.figures if shown.kind == "map"}
+        if figure not in maps:
+            raise ValueError(f"{figure!r} is no map; {allowed_instead(figure, maps)}")
+        return maps[figure]
 
     def _ranked(
         self, metric: str, where: dict[str, Factor] | None, among: Names, most: bool
@@ -465,6 +502,17 @@ def verdict(row: pd.Series, tolerance: float) -> str:
     if 1 - tolerance <= low and high <= 1 + tolerance:
         return "within"
     return "off" if high < 1 - tolerance or low > 1 + tolerance else "open"
+
+
+def _in_turn(lines: dict[str, Line], always: str) -> str:
+    """Name those that cost least one after another, as what their lines are over grows."""
+    steps = [(at, _listed(names)) for at, names in cheapest(lines)]
+    if len(steps) == 1:
+        return f"{steps[0][1]} {always}"
+    ends = [number(at) for at, _ in steps]
+    (_, first), *others, (_, last) = steps
+    between = [f"{name} from {ends[i]} to {ends[i + 1]}" for i, (_, name) in enumerate(others, 1)]
+    return ", ".join([f"{first} below {ends[1]}", *between, f"{last} above {ends[-1]}"])
 
 
 def _listed(names: list[str]) -> str:

@@ -1,11 +1,16 @@
 """Which strategy costs least depends on what a loss costs beside a duplicate: lines over that ratio.
 
-What a mean run costs, in duplicates, is linear in the ratio: duplicates + ratio × losses.
+What a mean run costs, in duplicates, is linear in the ratio: duplicates + ratio × losses. On a map it is a time,
+linear in what a duplicate costs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isclose
 
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
 Line = tuple[float, float]
 """Cost where losses cost nothing, and by how much it grows with the ratio."""
 
@@ -44,3 +49,19 @@ def cheapest(lines: Mapping[str, Line]) -> list[tuple[float, list[str]]]:
         if not steps:
             return found
         since, _, now = min(steps)
+
+
+def between(x: Floats, points: Floats, values: Floats) -> Floats:
+    """Follow a power law between points if all values are above 0, else a line over the logarithm of x."""
+    if (values > 0).all():
+        return np.asarray(np.exp(np.interp(np.log(x), np.log(points), np.log(values))))
+    return np.asarray(np.interp(np.log(x), np.log(points), values))
+
+
+def lines_between(x: Floats, points: Floats, lines: Sequence[Line]) -> tuple[Floats, Floats]:
+    """Follow lines between the points of a sweep: what they begin at, and how much they grow.
+
+    The first is a time, linear in the logarithm of x; the second a rate, which follows a power law.
+    """
+    begin, grow = np.array(lines, float).T
+    return np.interp(np.log(x), np.log(points), begin), between(x, points, grow)

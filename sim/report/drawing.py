@@ -13,6 +13,7 @@ from sim.report.tables import read
 from sim.study.config import Figure, Plan
 from sim.study.identity import code, content, digest, of_file, versions
 from sim.study.made import Made
+from sim.study.results import TABLES
 
 DRAWN_WITH = ("matplotlib", "seaborn", "pandas")
 """Packages whose versions may change a picture, besides those that may change a digit."""
@@ -43,7 +44,7 @@ def draw_all(
     made = Made(results)
     todo: dict[Path, tuple[str, Any]] = {}
     for plan in plans:
-        tables = [of_file(results / plan.name / f"{name}.csv") for name in ("estimates", "published")]
+        tables = [of_file(results / plan.name / f"{name}.csv") for name in TABLES]
         axes = [plan.base, [cell.factors for cell in plan.cells], plan.sweeps]
         for figure in plan.experiment.figures:
             colour = palette[plan.name]
@@ -72,6 +73,5 @@ def _program(module: str) -> dict[str, str]:
 
 
 def _draw(plan: Plan, figure: Figure, colour: Colours, folder: Path) -> None:
-    tables = (read(folder / f"{name}.csv") for name in ("estimates", "published"))
-    estimates, published = tables
-    draw(plan, figure, estimates, published, colour, folder / f"{figure.name}.svg")
+    tables = {name: read(folder / f"{name}.csv") for name in TABLES}
+    draw(plan, figure, **tables, colour=colour, target=folder / f"{figure.name}.svg")

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator
 
 from sim.estimate import METRICS
-from sim.report import causes, frontier
+from sim.report import causes, frontier, worth
 from sim.report.answers import is_share, swept_along
 from sim.report.look import (
     ALONE_INCHES,
@@ -57,6 +57,7 @@ def draw(
     published: pd.DataFrame,
     colour: Colours,
     target: Path,
+    contrasts: pd.DataFrame | None = None,
 ) -> None:
     """Draw a figure as SVG; the same tables give the same bytes.
 
@@ -70,6 +71,8 @@ def draw(
         By strategy.
     target : Path
         The SVG file.
+    contrasts : DataFrame, optional
+        Paired differences, which only a map takes.
     """
     with mpl.rc_context(style(f"{plan.name}/{figure.name}")):
         match figure.kind:
@@ -77,6 +80,9 @@ def draw(
                 canvas = frontier.drawn(plan, figure, estimates, colour)
             case "causes":
                 canvas = causes.drawn(plan, figure, estimates)
+            case "map":
+                assert contrasts is not None, "a map takes paired differences"
+                canvas = worth.drawn(plan, figure, estimates, contrasts, colour)
             case _:
                 canvas = _panels(plan, figure, estimates, published, colour)
         with replacing(target) as new:

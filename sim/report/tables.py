@@ -69,9 +69,11 @@ def read(file: Path) -> pd.DataFrame:
     return pd.read_csv(file, keep_default_na=False, na_values=[""]) if file.is_file() else pd.DataFrame()
 
 
-def at_cell(table: pd.DataFrame, cell: dict[str, Factor], strategy: str, metric: str) -> pd.DataFrame:
-    """Rows of one strategy and metric in one cell."""
-    chosen = (table["strategy"] == strategy) & (table["metric"] == metric)
+def at_cell(
+    table: pd.DataFrame, cell: dict[str, Factor], strategy: str, metric: str, by: str = "strategy"
+) -> pd.DataFrame:
+    """Rows of one strategy and metric in one cell; `by` names the column of the strategy."""
+    chosen = (table[by] == strategy) & (table["metric"] == metric)
     for key, value in cell.items():
         chosen &= same(table[key], value)
     return table[chosen]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -29,10 +29,24 @@ from sim.study.precision import Precision
 from sim.study.presets import DEEPEST, PRESETS, dotted, read_toml, with_presets
 from sim.study.systems import Tables, read_system, scenario_with
 from sim.study.templates import mistakes
-from sim.validation import Count, Key, Mistake, Model, allowed_instead, problem, problems
+from sim.validation import (
+    Count,
+    Key,
+    Mistake,
+    Model,
+    NonNegative,
+    Positive,
+    allowed_instead,
+    problem,
+    problems,
+)
 
 Factor = str | float | int | bool | None
 Sweep = tuple[list[str], list[dict[str, Factor]]]
+
+
+WEIGHED = ("makespan_s", "duplicate_actions")
+"""What a map weighs: time, and what costs so much time each."""
 
 
 class Reference(Model):
@@ -46,14 +60,15 @@ class Figure(Model):
     """A figure of an experiment, drawn from its estimates."""
 
     name: str = Field(min_length=1, pattern=r"^[a-z0-9-]+$", description="file name without ending")
-    kind: Literal["line", "bar", "frontier", "causes"] = Field(
+    kind: Literal["line", "bar", "frontier", "causes", "map"] = Field(
         default="line",
         description="line: over an axis; bar: per strategy; frontier: one metric against another; "
-        "causes: duplicates per million actions by cause, a row a strategy",
+        "causes: duplicates per million actions by cause, a row a strategy; "
+        "map: the strategy that costs least, over an axis and what a duplicate costs",
     )
     x: str | None = Field(
         default=None,
-        description="swept key: axis of a line, rows of bars or of the causes of one strategy; "
+        description="swept key: axis of a line or a map, rows of bars or of the causes of one strategy; "
         "of a frontier a metric",
     )
     y: tuple[str, ...] = Field(
@@ -69,6 +84,14 @@ class Figure(Model):
     x_scale: Literal["linear", "log"] = "log"
     y_scale: Literal["linear", "log"] = "linear"
     reference: Reference | None = None
+    prices: dict[str, NonNegative] = Field(
+        default={},
+        description="of a map: what having a strategy costs besides what is simulated, s of the agent a run; "
+        "0 if absent",
+    )
+    costs: tuple[Positive, Positive] = Field(
+        default=(1.0, 1e6), description="of a map: least and greatest cost of a duplicate, s of the agent"
+    )
     caption: str = Field(min_length=1, description="what the reader should see in it")
 
 
@@ -230,7 +253,7 @@ class Experiment(Model):
 
     def _mistakes_of(self, figure: Figure, at: Key) -> Iterator[Mistake]:
         swept = [key for _, axes in self.axes() for key in axes]
-        if not figure.y and figure.kind != "causes":
+        if not figure.y and figure.kind not in ("causes", "map"):
             yield (*at, "y"), "must name at least one metric.", None
         for metric in figure.y:
             yield from _unknown(metric, METRICS, (*at, "y"), "metric")
@@ -255,8 +278,14 @@ class Experiment(Model):
                 yield (*at, "x"), "a line needs x, one of the swept keys.", None
             case "line":
                 yield from self._mistakes_of_axis(figure, str(figure.x), swept, (*at, "x"))
+            case "map":
+                yield from self._mistakes_of_map(figure, swept, at)
             case _ if figure.x is not None:
                 yield from _unknown(figure.x, swept, (*at, "x"), "swept key")
+        if figure.kind != "map":
+            for key in ("prices", "costs"):
+                if key in figure.model_fields_set:
+                    yield (*at, key), 'only a figure of kind = "map" has it.', None
         if figure.kind == "causes":
             rates = [name for name, metric in METRICS.items() if metric.kind == "rate"]
             for metric in figure.y:
@@ -264,13 +293,37 @@ class Experiment(Model):
             if figure.x is not None and len(figure.strategies or self.strategies) > 1:
                 yield (*at, "strategies"), "must name one strategy, of which each value of x is a row.", None
 
+    def _mistakes_of_map(self, figure: Figure, swept: list[str], at: Key) -> Iterator[Mistake]:
+        """Find what keeps a map from being drawn: it takes the paired contrasts of all its strategies."""
+        if figure.x is None:
+            yield (*at, "x"), "a map needs x, one of the swept keys.", None
+        else:
+            yield from self._mistakes_of_axis(figure, figure.x, swept, (*at, "x"))
+        if figure.y:
+            yield (*at, "y"), "a map has none: its y is what a duplicate costs; leave it out.", figure.y
+        if figure.x_scale != "log":
+            yield (*at, "x_scale"), "the axes of a map are logarithmic; leave it out.", figure.x_scale
+        if figure.costs[0] >= figure.costs[1]:
+            yield (*at, "costs"), "the least comes first, the greatest second.", figure.costs
+        names = figure.strategies or tuple(self.strategies)
+        for name in figure.prices:
+            yield from _unknown(name, names, (*at, "prices"), "strategy of this map")
+        for metric in WEIGHED:
+            if metric not in self.headline:
+                yield ("headline",), f"a map takes {metric}; name it here.", None
+        contrasted = {frozenset(pair) for pair in self.pairs()}
+        missing = [pair for pair in combinations(names, 2) if frozenset(pair) not in contrasted]
+        if missing:
+            pairs = ", ".join(f'["{first}", "{second}"]' for first, second in missing)
+            yield ("contrasts",), f"a map takes the contrasts of all its strategies; add {pairs}.", None
+
     def _mistakes_of_axis(self, figure: Figure, key: str, swept: list[str], at: Key) -> Iterator[Mistake]:
         yield from _unknown(key, swept, at, "swept key")
         values = [item for _, axes in self.axes() for item in axes.get(key, [])]
         least = 0.0 if figure.x_scale == "log" else float("-inf")
         if not all(_is_number(value) and value > least for value in values):
             wanted = 'positive numbers (or x_scale = "linear")' if figure.x_scale == "log" else "numbers"
-            yield at, f'a line needs an axis of {wanted}; kind = "bar" takes any.', key
+            yield at, f'a {figure.kind} needs an axis of {wanted}; kind = "bar" takes any.', key
 
     def axes(self) -> list[tuple[Key, dict[str, list[Any]]]]:
         """Each sweep with its place in the file."""

@@ -11,7 +11,7 @@ from sim.strategy import PROTOCOLS, VERBS
 from sim.supervision import Downtime
 
 ENGINE = ("timeline", "outcomes", "program", "schedule")
-PICTURES = ("report/anatomy", "report/life", "report/lives", "report/windows")
+PICTURES = ("report/anatomy", "report/life", "report/lives", "report/windows", "report/worth")
 EVENTS = [f"events/{file.stem}" for file in sorted((Path(sim.__file__).parent / "events").glob("*.py"))]
 
 
