@@ -1,6 +1,6 @@
 """The picture of an action step under several strategies: phases to scale, marks, and what a crash does."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
@@ -11,6 +11,7 @@ import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
 from sim.program import CALL, QUERY, SAVE, WORK
@@ -25,14 +26,17 @@ CREATOR = "savegap anatomy"
 
 WIDTH_INCHES, NAME_INCHES, ROW_INCHES, BAR_INCHES = 7.2, 1.12, 0.88, 0.32
 FOOT_INCHES, EDGE_INCHES = 0.42, 0.08
-NAME_WIDTH = 15
-"""Letters after which the name of a strategy goes on below."""
+NAME_SIZE, NAME_WIDTH = 9.0, 15
+"""Of the names of strategies: their size, smaller where one is too wide, and letters of a line."""
 
 SHOWN_OF_WORK = 0.25
 """A phase longer than all calls and saves of a step is drawn as so large a part of these."""
 
 STUB = 0.09
 """What is shown of the following step, as a part of the same."""
+
+NEAR = 0.25
+"""What follows the step by no more than so large a part of the same is shown too."""
 
 SMALL = 7.0
 PALETTE = sns.color_palette("colorblind")
@@ -78,11 +82,15 @@ class Ruler:
                 length = SHOWN_OF_WORK * rest
             instants.append(part.end_s)
             places.append(places[-1] + length)
-        last = max([instants[-1], *(mark.at_s for mark in shown.marks)])
-        beyond = min(last - instants[-1], rest) + STUB * rest
+        near = [mark.at_s for mark in shown.marks if mark.at_s - instants[-1] <= NEAR * rest]
+        beyond = max([0.0, *(at - instants[-1] for at in near)]) + STUB * rest
         instants.append(instants[-1] + beyond)
         places.append(places[-1] + beyond)
         return cls(instants, places, places[-1], shortened)
+
+    def shows(self, instant: float) -> bool:
+        """Whether an instant is within the picture."""
+        return instant <= self.instants[-1]
 
     def place(self, instant: float) -> float:
         """Where an instant stands; what is beyond the picture stands at its end."""
@@ -103,6 +111,7 @@ def draw(scenarios: Mapping[str, Scenario], target: Path) -> None:
     rest = max(_besides_work(shown) for shown in rows.values())
     rulers = {name: Ruler.of(shown, rest) for name, shown in rows.items()}
     scale = (WIDTH_INCHES - NAME_INCHES - EDGE_INCHES) / max(ruler.ends for ruler in rulers.values())
+    size = _size_of(rows)
     height = ROW_INCHES * len(rows) + FOOT_INCHES
     with mpl.rc_context(style(CREATOR)):
         canvas = Canvas(figsize=(WIDTH_INCHES, height))
@@ -112,7 +121,7 @@ def draw(scenarios: Mapping[str, Scenario], target: Path) -> None:
         axes.set_ylim(height, 0)
         axes.set_axis_off()
         for row, (name, shown) in enumerate(rows.items()):
-            _row(axes, name, shown, rulers[name], scale, row * ROW_INCHES + 0.46)
+            _row(axes, name, size, shown, rulers[name], scale, row * ROW_INCHES + 0.46)
         _foot(axes, scale, height - 0.14)
         with replacing(target) as new:
             canvas.savefig(new, format="svg", metadata={"Date": None, "Creator": CREATOR})
@@ -129,16 +138,24 @@ def _besides_work(shown: Anatomy) -> float:
     return rest or min(part.end_s - part.begin_s for part in shown.own)
 
 
-def _row(axes: Axes, name: str, shown: Anatomy, ruler: Ruler, scale: float, middle: float) -> None:
+def _size_of(names: Iterable[str]) -> float:
+    """Find the size in which all names have room."""
+    lines = [line for name in names for line in fill(name, NAME_WIDTH).split("\n")]
+    widest = max(_width(line, NAME_SIZE, "bold") for line in lines)
+    return NAME_SIZE * min((NAME_INCHES - 2 * EDGE_INCHES) / widest, 1.0)
+
+
+def _row(
+    axes: Axes, name: str, size: float, shown: Anatomy, ruler: Ruler, scale: float, middle: float
+) -> None:
     """Draw a strategy: its windows behind, the phases over them, the marks below."""
     top, bottom = middle - BAR_INCHES / 2, middle + BAR_INCHES / 2
 
     def x(instant: float) -> float:
         return NAME_INCHES + scale * ruler.place(instant)
 
-    axes.text(
-        EDGE_INCHES, middle, fill(name, NAME_WIDTH), va="center", fontsize=9, weight="bold", linespacing=0.95
-    )
+    text = fill(name, NAME_WIDTH)
+    axes.text(EDGE_INCHES, middle, text, va="center", fontsize=size, weight="bold", linespacing=0.95)
     for part in shown.own:
         _phase(axes, part, x(part.begin_s), x(part.end_s), top, part in ruler.shortened)
     after, end = x(shown.own[-1].end_s), NAME_INCHES + scale * ruler.ends
@@ -150,7 +167,13 @@ def _row(axes: Axes, name: str, shown: Anatomy, ruler: Ruler, scale: float, midd
         taken = _window(axes, window, x(window.begin_s), x(window.end_s), end, top, bottom, taken)
     if not shown.windows:
         axes.text(NAME_INCHES, top - 0.09, HARMLESS, va="bottom", fontsize=8, color=QUIET)
-    _marks(axes, {mark.at_s: x(mark.at_s) for mark in shown.marks}, shown, bottom)
+    _marks(axes, {mark.at_s: x(mark.at_s) for mark in shown.marks if ruler.shows(mark.at_s)}, shown, bottom)
+    late = [mark for mark in shown.marks if not ruler.shows(mark.at_s)]
+    if late:
+        after_s = shown.own[-1].end_s
+        text = f"… {', '.join(f'{mark.name} {written(mark.at_s - after_s)}' for mark in late)} later"
+        right = WIDTH_INCHES - EDGE_INCHES - _width(text, SMALL)
+        axes.text(min(end + 0.08, right), middle, text, va="center", fontsize=SMALL, color="#222222")
 
 
 def _phase(axes: Axes, part: Part, begin: float, end: float, top: float, shortened: bool) -> None:
@@ -200,7 +223,8 @@ def _marks(axes: Axes, places: Mapping[float, float], shown: Anatomy, bottom: fl
         axes.plot([at, at], [bottom, bottom + 0.06 + 0.11 * level], color=QUIET, linewidth=0.6, zorder=5)
         axes.plot(at, bottom + 0.02, marker="D", markersize=4.5, color="#222222", linestyle="none", zorder=6)
         below = bottom + 0.07 + 0.11 * level
-        axes.text(at, below, names, ha="center", va="top", fontsize=SMALL, color="#222222")
+        centre = min(at, WIDTH_INCHES - EDGE_INCHES - half)
+        axes.text(centre, below, names, ha="center", va="top", fontsize=SMALL, color="#222222")
 
 
 def _foot(axes: Axes, scale: float, at: float) -> None:
@@ -215,6 +239,7 @@ def _foot(axes: Axes, scale: float, at: float) -> None:
     axes.text(right + 0.1, at, note, va="center", fontsize=8, color=QUIET)
 
 
-def _width(text: str, size: float) -> float:
+def _width(text: str, size: float, weight: str = "normal") -> float:
     """How wide a text is, in inches."""
-    return float(TextPath((0, 0), text, size=size).get_extents().width) / 72
+    font = FontProperties(weight=weight)
+    return float(TextPath((0, 0), text, size=size, prop=font).get_extents().width) / 72

@@ -1,7 +1,7 @@
 """Which strategy costs least depends on what a loss costs beside a duplicate: lines over that ratio.
 
-What a mean run costs, in duplicates, is linear in the ratio: duplicates + ratio × losses. On a map it is a time,
-linear in what a duplicate costs.
+What a mean run costs, in duplicates, is linear in the ratio: duplicates + ratio × losses. On a map it costs
+time, which is linear in what a duplicate costs.
 """
 
 from collections.abc import Mapping, Sequence

@@ -112,13 +112,15 @@ def draw(lives: Mapping[str, Life], title: str, target: Path) -> None:
 
 
 def _until(life: Life) -> float:
-    """Give when the last thing happened: an action on its way is performed though the run is over."""
-    return max([life.end_s, *life.first, *life.again])
+    """Give when the last thing happened, which may be after the run: its requests and other workers go on."""
+    return max([life.end_s, *life.first, *life.again, *life.known])
 
 
 def _lane(axes: Axes, lane: int, life: Life) -> None:
     """Draw a run: its blocks, its saves on them, actions above, crashes below, and how it ended."""
+    until = _until(life)
     axes.plot([0, life.end_s], [lane, lane], color="#b8b8b8", linewidth=1, zorder=1)
+    axes.plot([life.end_s, until], [lane, lane], color="#b8b8b8", linewidth=1, linestyle=":", zorder=1)
     inch = (WIDTH_INCHES - NAME_INCHES - END_INCHES) / axes.get_xlim()[1]
     for part in life.stretches:
         length = part.end_s - part.begin_s
@@ -164,12 +166,12 @@ def _lane(axes: Axes, lane: int, life: Life) -> None:
         zorder=5,
         clip_on=False,
     )
-    ends = f"{number(life.end_s)} s" if life.finished else f"given up, {number(life.end_s)} s"
+    ends = f"{'end' if life.finished else 'given up'}: {number(life.end_s)} s"
     damage = {"repeated": len(life.again), "lost": len(life.lost)}
     lines = [ends, *(f"{count} {what}" for what, count in damage.items() if count)]
     axes.annotate(
         "\n".join(lines),
-        (life.end_s, lane),
+        (until, lane),
         (6, 0),
         textcoords="offset points",
         va="center",

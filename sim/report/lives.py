@@ -48,7 +48,7 @@ class Life:
     stretches : list of Stretch
         What the workers did; between them nobody worked.
     crashes, saved : list of float
-        When a worker died, and when a save was durable.
+        When a worker died, and when a save was durable before the run ended.
     first, again, known : list of float
         When an action was performed for the first time, or again, or asked for again and known by its key.
     lost : list of int
@@ -84,16 +84,17 @@ def lived(scenario: Scenario, seed: int, replication: int) -> Life:
     told: list[tuple[float, str]] = []
     events.Run(block, row, log, lambda tick, _, what, __: told.append((tick / PER_SECOND, what))).simulate()
     steps = np.flatnonzero(block.acts[row]).tolist()
+    end_s = log.makespan[0] / PER_SECOND
     performed = {step for _, step in log.performed}
     return Life(
         stretches=list(_stretches(program, log)),
         crashes=[at for at, what in told if what.startswith(DIES)],
-        saved=[at for at, what in told if what == DURABLE],
+        saved=[at for at, what in told if what == DURABLE and at <= end_s],
         first=[at for at, what in told if what.startswith(PERFORMS) and not what.startswith(AGAIN)],
         again=[at for at, what in told if what.startswith(AGAIN)],
         known=[at for at, what in told if what.endswith(KNOWN)],
         lost=[step for step in steps if step not in performed] if log.finished[0] else [],
-        end_s=log.makespan[0] / PER_SECOND,
+        end_s=end_s,
         finished=log.finished[0],
     )
 

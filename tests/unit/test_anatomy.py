@@ -102,6 +102,15 @@ def test_the_picture_says_what_was_found_and_is_the_same_each_time(tmp_path):
     assert texts.count("no crash repeats or loses the action") == 2
 
 
+def test_what_comes_much_later_is_said_beside_the_row(tmp_path):
+    strategy = {"protocol": "outbox", "relay": {"poll": 7.0}}
+    draw({"a": scenario(strategy)}, tmp_path / "one.svg")
+    # The entry is there at 20.5, sent at 27.5 and performed at 29.5; the step is over at 20.75.
+    assert "… sent 6.8 s, commit 8.8 s later" in re.findall(
+        r"<!-- (.*?) -->", (tmp_path / "one.svg").read_text()
+    )
+
+
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_every_known_strategy_can_be_drawn(tmp_path, name):
     draw({name: scenario({"protocol": name})}, tmp_path / "one.svg")

@@ -114,7 +114,7 @@ def test_the_picture_says_what_happened_and_is_the_same_each_time(tmp_path):
     assert picture == (tmp_path / "other.svg").read_bytes()
     assert ElementTree.fromstring(picture).tag.endswith("svg")
     texts = re.findall(r"<!-- (.*?) -->", picture.decode())
-    assert {"a run", "one", "other", "third", "83.0 s", "73.8 s", "saved", "crash"} <= {*texts}
+    assert {"a run", "one", "other", "third", "end: 83.0 s", "end: 73.8 s", "saved", "crash"} <= {*texts}
     assert texts.count("1 repeated") == 2
     assert {"performed again", "repeat known by its key"} <= {*texts}
     assert "never performed" not in texts
@@ -129,3 +129,15 @@ def test_what_does_not_occur_is_not_explained(tmp_path):
     draw({"lost": lost}, "", tmp_path / "two.svg")
     texts = re.findall(r"<!-- (.*?) -->", (tmp_path / "two.svg").read_text())
     assert {"never performed", "1 lost"} <= {*texts}
+
+
+def test_what_others_do_after_the_end_is_shown_but_for_their_saves(tmp_path):
+    stalls = {"every": {"law": "exponential", "mean": 60.0}, "lasts": 80.0}
+    more = {"crash": {"process": "none"}, "supervision": {"lease": 20.0, "stalls": stalls}}
+    given = scenario({"protocol": "checkpoint"}, **more)
+    lives = (lived(given, 1, replication) for replication in range(500))
+    life = next(life for life in lives if life.again and life.again[-1] > life.end_s)
+    assert sum(at > life.end_s for at in life.again) == 1
+    assert max(life.saved) <= life.end_s
+    draw({"a": life}, "", tmp_path / "one.svg")
+    assert "performed again" in (tmp_path / "one.svg").read_text()
