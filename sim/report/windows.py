@@ -21,6 +21,7 @@ from sim.scenario import Scenario
 from sim.streams import Streams
 from sim.ticks import NEVER, PER_SECOND, Ticks
 from sim.validation import Model
+from sim.workload import Action
 
 TWICE, NEVER_DONE, STUCK, KNOWN = "twice", "never", "stuck", "known"
 """What a crash may do to an action: it is performed again; it never is; the run is given up; it is sent
@@ -86,19 +87,23 @@ class Anatomy:
 
 
 def anatomy(scenario: Scenario) -> Anatomy:
-    """Take the first action step apart that another step follows.
+    """Take the first step apart that acts, or may act.
 
     Parameters
     ----------
     scenario : Scenario
         Its crashes are left out.
+
+    Raises
+    ------
+    ValueError
+        If no step does, or a time has no finite mean.
     """
-    program = unfold(at_means(scenario))
-    steps = program.scenario.workload.steps
-    step = next(
-        (i for i, own in enumerate(steps[:-1]) if own.acts),
-        next(i for i, own in enumerate(steps) if own.acts),
-    )
+    acting = [index for index, own in enumerate(scenario.workload.steps) if own.acts]
+    if not acting:
+        raise ValueError("no step of the workload acts.")
+    step = acting[0]
+    program = unfold(at_means(scenario, step))
     told: list[tuple[int, str]] = []
     log = Log()
 
@@ -147,19 +152,15 @@ def _mark(what: str) -> str:
     return next((name for name, begin in _MARKS.items() if begin and what.startswith(begin)), "")
 
 
-def at_means(scenario: Scenario) -> Scenario:
-    """Put every time at its mean, and leave out what comes by chance but for the crash.
+def at_means(scenario: Scenario, acting: int) -> Scenario:
+    """Put every time at its mean, and leave out what comes by chance.
 
-    A step that acts in some runs acts, if it does in most.
+    The step `acting` acts; of the others those that do in most runs.
     """
     watch = scenario.supervision
     steps = tuple(
-        step.model_copy(
-            update={"action": step.action and step.action.model_copy(update={"probability": 1.0})}
-        )
-        if step.acts >= 0.5
-        else step.model_copy(update={"action": None})
-        for step in scenario.workload.steps
+        step.model_copy(update={"action": Action() if index == acting or step.acts >= 0.5 else None})
+        for index, step in enumerate(scenario.workload.steps)
     )
     parts = {
         "workload": scenario.workload.model_copy(update={"steps": steps}),

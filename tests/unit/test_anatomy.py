@@ -79,11 +79,19 @@ def test_the_window_is_as_long_as_the_mean_gap_of_the_tables():
     assert abs(gap.mean() - window.length_s) < 4 * gap.sem()
 
 
-def test_a_step_that_mostly_acts_acts():
-    steps = [A, B | {"action": {"probability": 0.6}}, C | {"action": {"probability": 0.4}}]
+def test_the_first_step_that_may_act_acts_and_others_if_they_mostly_do():
+    steps = [A, B | {"action": {"probability": 0.1}}, C | {"action": {"probability": 0.4}}]
     shown = anatomy(scenario({"protocol": "checkpoint"}, workload={"steps": steps}))
     assert [tuple(window) for window in shown.windows] == [("twice", 21.0, 27.5, False)]
     assert {part.name for part in shown.parts if part.step == 2} == {"work", "write", "ack"}
+
+
+def test_what_has_no_anatomy_is_refused():
+    with pytest.raises(ValueError, match="no step of the workload acts"):
+        anatomy(scenario({"protocol": "restart"}, workload={"steps": [A, C]}))
+    heavy = {"write": {"law": "lomax", "c": 0.9, "scale": 1.0}}
+    with pytest.raises(ValueError, match="finite"):
+        anatomy(scenario({"protocol": "checkpoint"}, store=heavy))
 
 
 def test_the_picture_says_what_was_found_and_is_the_same_each_time(tmp_path):
