@@ -11,7 +11,7 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help experiments quick test test-all lab bench lint format lock clean
+.PHONY: help experiments quick paper test test-all lab bench lint format lock clean
 
 help:                ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ experiments: $(READY)  ## run the whole study, or what of it has changed: result
 
 quick: $(READY)        ## the same study with few replications, into .quick/ (about 40 seconds)
 	$(BIN)/savegap run --replications 200 --out .quick
+
+paper: $(READY)        ## set the paper: paper/paper.pdf, every number of it from results/ (about 20 seconds)
+	$(BIN)/savegap paper
 
 test: $(READY)         ## tests, without those marked slow
 	$(BIN)/pytest -m "not slow"
@@ -46,7 +49,7 @@ format: $(READY)       ## let ruff mend what it can
 	$(BIN)/ruff format .
 
 lock:                ## resolve the dependencies again (needs uv)
-	uv pip compile pyproject.toml --group dev --generate-hashes --universal --no-header --upgrade -o requirements.lock
+	uv pip compile pyproject.toml --group dev --extra paper --generate-hashes --universal --no-header --upgrade -o requirements.lock
 	uv pip compile pyproject.toml --extra dask --constraint requirements.lock --generate-hashes --universal --no-header --upgrade -o requirements-dask.lock
 	uv pip compile pyproject.toml --extra lab --constraint requirements.lock --generate-hashes --universal --no-header --upgrade -o requirements-lab.lock
 	uv pip compile --group bench --constraint requirements.lock --generate-hashes --universal --no-header --upgrade -o benchmarks/requirements.lock

@@ -8,6 +8,7 @@ from sim.cli.fit import fit
 from sim.cli.lab import calibrate, lab
 from sim.cli.laws import laws
 from sim.cli.options import INPUT_ERROR
+from sim.cli.paper import paper
 from sim.cli.predict import init, predict
 from sim.cli.prove import prove
 from sim.cli.replay import find, replay
@@ -32,6 +33,7 @@ def cli() -> None:
       savegap run mine.toml --replications 500 --out /tmp/try
       savegap plan                       what a run would do, why, and about how long it would take
       savegap report                     draw the report again, without simulating
+      savegap paper                      set the paper of these results
       savegap find article --where "duplicate_actions > 0"
                                          the runs behind a number; savegap replay tells what happened
       savegap predict my-agent.toml      what crashes cost your own agent, and which protection to take;
@@ -45,7 +47,7 @@ def cli() -> None:
     """
 
 
-study = (run, plan, report, clean, compare, find, replay)
+study = (run, plan, report, paper, clean, compare, find, replay)
 for command in (*study, init, predict, laws, fit, systems, prove, lab, calibrate):
     cli.add_command(command)
 
