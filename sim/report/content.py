@@ -4,6 +4,7 @@ All of it is computed from the tables of results; what an experiment file adds a
 """
 
 import base64
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -72,13 +73,24 @@ class Finding:
 
 @dataclass(frozen=True)
 class Front:
-    """A table that stands before the experiments, and the section that it is from."""
+    """A table or a picture that stands before the experiments.
 
-    table: Table
+    Attributes
+    ----------
+    title, anchor : str
+    note : str
+        What it is given.
+    section, of : str
+        Anchor and title of the section that it is from.
+    """
+
+    title: str
+    anchor: str
     note: str
     section: str
     of: str
-    anchor: str
+    table: Table | None = None
+    picture: Picture | None = None
 
 
 @dataclass(frozen=True)
@@ -176,19 +188,18 @@ def _findings_of(trials: list[reality.Trial]) -> list[Finding]:
     return [Finding(reality.answer(trial)[0], _anchor(trial)) for trial in trials if len(trial.compared)]
 
 
-def _front(plan: Plan, results: Path) -> list[Front]:
+def _front(plan: Plan, results: Path) -> Iterator[Front]:
+    """Give what of an experiment stands before all: tables first."""
     estimates = read(results / plan.name / "estimates.csv")
     note = f"Given: {plan.experiment.given}." if plan.experiment.given else ""
-    return [
-        Front(
-            comparison.table(plan, wanted, estimates),
-            note,
-            plan.name,
-            plan.experiment.title,
-            f"{plan.name}-table-{index}",
-        )
-        for index, wanted in enumerate(plan.experiment.tables, 1)
-    ]
+    of = note, plan.name, plan.experiment.title
+    for index, wanted in enumerate(plan.experiment.tables, 1):
+        made = comparison.table(plan, wanted, estimates)
+        yield Front(made.title, f"{plan.name}-table-{index}", *of, table=made)
+    for figure in plan.experiment.figures:
+        if figure.front:
+            picture = _picture(plan, figure, results / plan.name)
+            yield Front(figure.front, f"{plan.name}-{figure.name}", *of, picture=picture)
 
 
 def _estimated(plan: Plan, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -227,7 +238,9 @@ def _section(plan: Plan, results: Path, failed: list[str]) -> Section:
         given=experiment.given,
         runs=f"{tables.runs(estimates)} runs of each strategy in each cell",
         checks=checks(plan, estimates, sizes(results, plan.name)),
-        pictures=[] if failed else [_picture(plan, figure, folder) for figure in experiment.figures],
+        pictures=[]
+        if failed
+        else [_picture(plan, figure, folder) for figure in experiment.figures if not figure.front],
         open_tables=opened,
         folded_tables=folded,
     )

@@ -1,16 +1,19 @@
 """All pictures of a report, of which those are drawn that are not as tables and program would have them."""
 
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed
 
-from sim.report import gallery, reality
+from sim.report import anatomy, gallery, life, reality
 from sim.report.figures import draw
-from sim.report.look import Colours, colours
+from sim.report.lives import chosen, lived
+from sim.report.look import Colours, colours, strategies
 from sim.report.tables import read
-from sim.study.config import Figure, Plan
+from sim.study.chunks import program_identity
+from sim.study.config import FROM_RUNS, Cell, Figure, Plan, named
 from sim.study.identity import code, content, digest, of_file, versions
 from sim.study.made import Made
 from sim.study.results import TABLES
@@ -48,7 +51,8 @@ def draw_all(
         axes = [plan.base, [cell.factors for cell in plan.cells], plan.sweeps]
         for figure in plan.experiment.figures:
             colour = palette[plan.name]
-            source = digest(content([program, tables, axes, figure, plan.experiment.published, colour]))
+            drawn = [figure, plan.experiment.published, colour, _model(plan, figure)]
+            source = digest(content([program, tables, axes, *drawn]))
             target = results / plan.name / f"{figure.name}.svg"
             todo[target] = source, delayed(_draw)(plan, figure, colour, results / plan.name)
     for exhibit in laws:
@@ -72,6 +76,38 @@ def _program(module: str) -> dict[str, str]:
     return {name: of for name, of in code(module).items() if name.startswith("sim.report")}
 
 
+def _model(plan: Plan, figure: Figure) -> object:
+    """Give what a figure is drawn from besides tables: the model itself, where it shows that."""
+    if figure.kind not in FROM_RUNS:
+        return None
+    scenarios = [cell.scenarios for cell in _shown(plan, figure).cells]
+    return [_program("sim.report.drawing"), program_identity(), plan.experiment.seed, content(scenarios)]
+
+
+def _shown(plan: Plan, figure: Figure) -> Plan:
+    """Leave of an experiment the cells and strategies that a figure shows."""
+    cells = [
+        Cell(cell.factors, {name: cell.scenarios[name] for name in strategies(plan, figure)})
+        for cell in plan.cells
+        if figure.where.items() <= cell.factors.items()
+    ]
+    return replace(plan, cells=cells)
+
+
 def _draw(plan: Plan, figure: Figure, colour: Colours, folder: Path) -> None:
+    target = folder / f"{figure.name}.svg"
+    match figure.kind:
+        case "anatomy":
+            anatomy.draw(_shown(plan, figure).cells[0].scenarios, target)
+        case "life":
+            cell, replication = chosen(_shown(plan, figure))
+            seed = plan.experiment.seed
+            lives = {name: lived(scenario, seed, replication) for name, scenario in cell.scenarios.items()}
+            life.draw(lives, f"{named(plan.name, cell.factors)}, replication {replication:,}", target)
+        case _:
+            _draw_tables(plan, figure, colour, folder, target)
+
+
+def _draw_tables(plan: Plan, figure: Figure, colour: Colours, folder: Path, target: Path) -> None:
     tables = {name: read(folder / f"{name}.csv") for name in TABLES}
-    draw(plan, figure, **tables, colour=colour, target=folder / f"{figure.name}.svg")
+    draw(plan, figure, **tables, colour=colour, target=target)

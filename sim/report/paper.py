@@ -21,7 +21,7 @@ from sim.estimate import METRICS
 from sim.program import unfold
 from sim.report import reality, stress
 from sim.report.answers import Number, number, percent
-from sim.report.content import Section, content
+from sim.report.content import Front, Picture, Section, content
 from sim.report.tables import Table, interval, read, write
 from sim.strategy import PROTOCOLS, Strategy
 from sim.study.chunks import CHECKED
@@ -117,9 +117,7 @@ def said(project: Path, results: Path, jobs: int = 1) -> Said:
     tables = {plan.name: read(results / plan.name / "estimates.csv") for plan in plans}
     return {
         "findings": [{"text": finding.text, "section": finding.section} for finding in report.findings],
-        "front": [
-            _table(front.table) | {"note": front.note, "section": front.section} for front in report.front
-        ],
+        "front": [_front(front, results) for front in report.front],
         "sections": {section.name: _section(section, results) for section in report.sections},
         "estimates": {plan.name: _estimates(plan, tables[plan.name]) for plan in plans},
         "scenarios": {plan.name: plan.experiment.scenario for plan in plans},
@@ -127,12 +125,21 @@ def said(project: Path, results: Path, jobs: int = 1) -> Said:
         "processes": [{"name": name, "line": _line(cls)} for name, cls in PROCESSES.items()],
         "laws": [{"name": law.exhibit.name, "line": law.exhibit.line} for law in report.laws],
         "systems": [_system(name, project) for name in names(project)],
-        "anatomy": (results / "figures" / "anatomy.svg").is_file(),
         "facts": _facts(project, results, plans, tables),
         "stress": [
             {"title": part.title, "items": [_item(item) for item in part.items]}
             for part in stress.checklist(project, results, plans)
         ],
+    }
+
+
+def _front(front: Front, results: Path) -> Said:
+    return {
+        "title": front.title,
+        "note": front.note,
+        "section": front.section,
+        "table": _table(front.table) if front.table else None,
+        "picture": _picture(front.picture, results) if front.picture else None,
     }
 
 
@@ -147,12 +154,14 @@ def _section(section: Section, results: Path) -> Said:
         "answer": section.answer,
         "given": section.given,
         "runs": section.runs,
-        "pictures": [
-            {"file": picture.file, "caption": picture.caption, "width": _width_pt(results / picture.file)}
-            for picture in section.pictures
-        ],
+        "pictures": [_picture(picture, results) for picture in section.pictures],
         "tables": [_table(table) for table in section.open_tables],
     }
+
+
+def _picture(picture: Picture, results: Path) -> Said:
+    width = _width_pt(results / picture.file)
+    return {"file": picture.file, "caption": picture.caption, "width": width}
 
 
 def _width_pt(figure: Path) -> float:

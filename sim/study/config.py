@@ -49,6 +49,10 @@ WEIGHED = ("makespan_s", "duplicate_actions")
 """What a map weighs: time, and what costs so much time each."""
 
 
+FROM_RUNS = ("anatomy", "life")
+"""Kinds of figures that show the model itself, not its estimates."""
+
+
 class Reference(Model):
     """A value drawn across a figure."""
 
@@ -60,11 +64,13 @@ class Figure(Model):
     """A figure of an experiment, drawn from its estimates."""
 
     name: str = Field(min_length=1, pattern=r"^[a-z0-9-]+$", description="file name without ending")
-    kind: Literal["line", "bar", "frontier", "causes", "map"] = Field(
+    kind: Literal["line", "bar", "frontier", "causes", "map", "anatomy", "life"] = Field(
         default="line",
         description="line: over an axis; bar: per strategy; frontier: one metric against another; "
         "causes: duplicates per million actions by cause, a row a strategy; "
-        "map: the strategy that costs least, over an axis and what a duplicate costs",
+        "map: the strategy that costs least, over an axis and what a duplicate costs; "
+        "anatomy: the phases of a step that acts, and what a crash does in each; "
+        "life: one run under each strategy, the first in which those without keys repeat an action",
     )
     x: str | None = Field(
         default=None,
@@ -93,6 +99,9 @@ class Figure(Model):
         default=(1.0, 1e6), description="of a map: least and greatest cost of a duplicate, s of the agent"
     )
     caption: str = Field(min_length=1, description="what the reader should see in it")
+    front: str = Field(
+        default="", description="heading under which the report shows it before its experiments"
+    )
 
 
 class StrategyTable(Model):
@@ -253,7 +262,11 @@ class Experiment(Model):
 
     def _mistakes_of(self, figure: Figure, at: Key) -> Iterator[Mistake]:
         swept = [key for _, axes in self.axes() for key in axes]
-        if not figure.y and figure.kind not in ("causes", "map"):
+        if figure.kind in FROM_RUNS:
+            for key in ("x", "y"):
+                if getattr(figure, key):
+                    yield (*at, key), f"a figure of kind = {figure.kind!r} has no axes to choose.", None
+        elif not figure.y and figure.kind not in ("causes", "map"):
             yield (*at, "y"), "must name at least one metric.", None
         for metric in figure.y:
             yield from _unknown(metric, METRICS, (*at, "y"), "metric")
