@@ -11,14 +11,14 @@ from pathlib import Path
 import pandas as pd
 
 from sim.estimate import Estimate
-from sim.report import comparison, gallery, reality, tables
+from sim.report import comparison, gallery, reality, sensitivity, tables
 from sim.report.answers import answer
 from sim.report.checks import checks
 from sim.report.drawing import draw_all
 from sim.report.rule import Rule, rule
 from sim.report.tables import Table, read
 from sim.study.chunks import CHECKED
-from sim.study.config import Figure, Plan, load
+from sim.study.config import Figure, Plan, StrategyTable, load
 from sim.study.errors import InputError, Problem
 from sim.study.files import EXPERIMENTS, experiment_files
 from sim.study.provenance import failures, sizes
@@ -194,7 +194,10 @@ def _front(plan: Plan, results: Path) -> Iterator[Front]:
     note = f"Given: {plan.experiment.given}." if plan.experiment.given else ""
     of = note, plan.name, plan.experiment.title
     for index, wanted in enumerate(plan.experiment.tables, 1):
-        made = comparison.table(plan, wanted, estimates)
+        if isinstance(wanted, StrategyTable):
+            made = comparison.table(plan, wanted, estimates)
+        else:
+            made = sensitivity.table(plan, wanted, estimates)
         yield Front(made.title, f"{plan.name}-table-{index}", *of, table=made)
     for figure in plan.experiment.figures:
         if figure.front:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator
 
 from sim.estimate import METRICS
-from sim.report import causes, frontier, worth
+from sim.report import causes, frontier, sensitivity, worth
 from sim.report.answers import is_share, swept_along
 from sim.report.look import (
     ALONE_INCHES,
@@ -80,6 +80,8 @@ def draw(
                 canvas = frontier.drawn(plan, figure, estimates, colour)
             case "causes":
                 canvas = causes.drawn(plan, figure, estimates)
+            case "sensitivity":
+                canvas = sensitivity.drawn(plan, plan.experiment.sensitivity, estimates)
             case "map":
                 assert contrasts is not None, "a map takes paired differences"
                 canvas = worth.drawn(plan, figure, estimates, contrasts, colour)

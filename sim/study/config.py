@@ -64,11 +64,12 @@ class Figure(Model):
     """A figure of an experiment, drawn from its estimates."""
 
     name: str = Field(min_length=1, pattern=r"^[a-z0-9-]+$", description="file name without ending")
-    kind: Literal["line", "bar", "frontier", "causes", "map", "anatomy", "life"] = Field(
+    kind: Literal["line", "bar", "frontier", "causes", "map", "sensitivity", "anatomy", "life"] = Field(
         default="line",
         description="line: over an axis; bar: per strategy; frontier: one metric against another; "
         "causes: duplicates per million actions by cause, a row a strategy; "
         "map: the strategy that costs least, over an axis and what a duplicate costs; "
+        "sensitivity: how far swept keys move the headlines of the table of that kind; "
         "anatomy: the phases of a step that acts, and what a crash does in each; "
         "life: one run under each strategy, the first in which those without keys repeat an action",
     )
@@ -266,7 +267,7 @@ class Experiment(Model):
             for key in ("x", "y"):
                 if getattr(figure, key):
                     yield (*at, key), f"a figure of kind = {figure.kind!r} has no axes to choose.", None
-        elif not figure.y and figure.kind not in ("causes", "map"):
+        elif not figure.y and figure.kind not in ("causes", "map", "sensitivity"):
             yield (*at, "y"), "must name at least one metric.", None
         for metric in figure.y:
             yield from _unknown(metric, METRICS, (*at, "y"), "metric")
@@ -282,6 +283,12 @@ class Experiment(Model):
                     'only a figure of kind = "frontier" has it; others take x.',
                     figure.along,
                 )
+        if figure.kind == "sensitivity" and not any(table.kind == "sensitivity" for table in self.tables):
+            yield (
+                (*at, "kind"),
+                'takes its headlines from [[tables]] with kind = "sensitivity"; add one.',
+                None,
+            )
         match figure.kind:
             case "frontier" if figure.x is None:
                 yield (*at, "x"), "a frontier needs x, a metric.", None
@@ -343,6 +350,11 @@ class Experiment(Model):
         if self.sweep is not None:
             return [(("sweep",), self.sweep)]
         return [(("sweeps", index), axes) for index, axes in enumerate(self.sweeps)]
+
+    @property
+    def sensitivity(self) -> SensitivityTable:
+        """The first table of that kind."""
+        return next(table for table in self.tables if isinstance(table, SensitivityTable))
 
     def pairs(self) -> list[tuple[str, str]]:
         """Pairs of strategies that are contrasted."""
