@@ -11,7 +11,7 @@ export OMP_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help experiments quick paper test test-all lab bench lint format lock clean
+.PHONY: help experiments quick paper reproduce test test-all lab bench lint format lock clean
 
 help:                ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,13 @@ quick: $(READY)        ## the same study with few replications, into .quick/ (ab
 
 paper: $(READY)        ## set the paper: paper/paper.pdf, every number of it from results/ (about 20 seconds)
 	$(BIN)/savegap paper
+
+reproduce: $(READY)    ## the whole study from nothing in .again/, and compare it with results/ (about 9 minutes)
+	rm -rf .again
+	mkdir .again
+	cp -R results/measured .again/
+	$(BIN)/savegap run --out .again
+	$(BIN)/savegap compare results .again
 
 test: $(READY)         ## tests, without those marked slow
 	$(BIN)/pytest -m "not slow"
@@ -55,7 +62,7 @@ lock:                ## resolve the dependencies again (needs uv)
 	uv pip compile --group bench --constraint requirements.lock --generate-hashes --universal --no-header --upgrade -o benchmarks/requirements.lock
 
 clean:               ## remove the environment and everything ignored that was made here
-	rm -rf $(VENV) .quick build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks results/report.html results/run.json results/.kept
+	rm -rf $(VENV) .quick .again build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks results/report.html results/run.json results/.kept
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment follows the lock: a changed lock makes a new one, so that nothing stays from before.

@@ -1,5 +1,6 @@
 """The pages of a report: ``README.md`` for the repository, ``report.html`` in one file."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import fill
@@ -49,6 +50,7 @@ def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
         keep_trailing_newline=True,
         autoescape=lambda name: name is not None and name.endswith(".html.j2"),
     )
+    environment.filters["together"] = _together
     for file, template in PAGES.items():
         write_text(results / file, environment.get_template(template).render(said=said))
         yield results / file
@@ -58,6 +60,11 @@ def write_report(project: Path, results: Path, jobs: int = 1) -> Iterator[Path]:
         if (told := _told(text, said.findings)) != text:
             write_text(readme, told)
             yield readme
+
+
+def _together(text: str) -> str:
+    """Keep numbers and their units on one line."""
+    return re.sub(r"(?<=\d) (?=(?:%|s|min|h|d)(?!\w))", "\u00a0", text)
 
 
 def _told(text: str, findings: list[Finding]) -> str:

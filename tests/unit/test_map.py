@@ -134,7 +134,7 @@ def test_it_is_drawn_to_the_same_bytes_again_with_every_name_once(plan, tmp_path
     estimates, contrasts = tables(reach)
     for name in ("one.svg", "other.svg"):
         figure = made.experiment.figures[0]
-        draw(made, figure, estimates, pd.DataFrame(), colours([made]), tmp_path / name, contrasts)
+        draw(made, figure, estimates, pd.DataFrame(), colours([made])[made.name], tmp_path / name, contrasts)
     picture = (tmp_path / "one.svg").read_bytes()
     assert picture == (tmp_path / "other.svg").read_bytes()
     assert ElementTree.fromstring(picture).tag.endswith("svg")
@@ -151,7 +151,7 @@ def test_a_strategy_that_is_never_cheapest_is_not_on_it(plan, tmp_path):
         made.experiment.figures[0],
         estimates,
         pd.DataFrame(),
-        colours([made]),
+        colours([made])[made.name],
         tmp_path / "a.svg",
         contrasts,
     )
@@ -174,7 +174,7 @@ WORDS = {
 def test_words_by_hand(plan, asked):
     made = plan(file=FILE.replace('best_on_map("map")', asked))
     check_answer(made)
-    assert Answers(made, tables()[0], pd.DataFrame()).render() == [WORDS[asked]]
+    assert Answers(made, tables()[0], pd.DataFrame()).render(made.experiment.answer) == [WORDS[asked]]
 
 
 WRONG = {
