@@ -4,7 +4,7 @@ from math import isnan
 
 import pandas as pd
 
-from sim.report.tables import LABELS, Table, at_cell, interval, write
+from sim.report.tables import LABELS, Table, interval, one_at, write
 from sim.study.config import Plan, StrategyTable
 
 NO_BREAK = "\u00a0"
@@ -24,7 +24,7 @@ def table(plan: Plan, wanted: StrategyTable, estimates: pd.DataFrame) -> Table:
     cell = plan.base | wanted.where
     rows = []
     for name in plan.experiment.strategies:
-        found = [at_cell(estimates, cell, name, metric).iloc[0] for metric in wanted.metrics]
+        found = [one_at(estimates, cell, name, metric) for metric in wanted.metrics]
         rows.append([name, *map(_written, found)])
     return Table(wanted.title, ["strategy", *(LABELS[m] for m in wanted.metrics)], rows, "estimates.csv")
 

@@ -24,19 +24,20 @@ from sim.study.files import EXPERIMENTS, experiment_files
 from sim.study.provenance import failures, sizes
 
 OF_LAWS = (
-    "Every law of times that an experiment file can name, drawn with the first of its examples; parameters of "
-    "time are in seconds. Where the shortest and longest times lie decades apart, their axis is logarithmic. "
-    "Where some times have a probability of their own, their shares stand in the place of density and hazard: "
-    "of all times, and of those that are not shorter."
+    "Every law of times that an experiment file can name, drawn with the first of its examples; "
+    "parameters of time are in seconds. Where the shortest and longest times lie decades apart, their"
+    " axis is logarithmic. Where some times have a probability of their own, their shares stand in "
+    "the place of density and hazard: of all times, and of those that are not shorter."
 )
 OF_NUMBERS = (
-    "Every number comes from the tables in the folders beside this page, which hold all metrics of all cells. "
-    "Estimates carry 95 % intervals, whose method also says which estimator made the number. Conditional: the "
-    "first crash of each run is integrated out exactly and later ones are simulated. All others count what "
-    "simulated runs did: t means, Wilson shares (Clopper-Pearson where none or all were counted), delta ratios "
-    "of sums, gamma rates, order statistics quantiles. Exact values are computed without simulation. Intervals "
-    f"of contrasts hold all together with 95 % (Bonferroni). The first {CHECKED} runs of every strategy in every "
-    "cell are simulated by both engines where both can, and a cell in which they differ fails."
+    "Every number comes from the tables in the folders beside this page, which hold all metrics of "
+    "all cells. Estimates carry 95 % intervals, whose method also says which estimator made the "
+    "number. Conditional: the first crash of each run is integrated out exactly and later ones are "
+    "simulated. All others count what simulated runs did: t means, Wilson shares (Clopper-Pearson "
+    "where none or all were counted), delta ratios of sums, gamma rates, order statistics quantiles. "
+    "Exact values are computed without simulation. Intervals of contrasts hold all together with 95 %"
+    f" (Bonferroni). The first {CHECKED} runs of every strategy in every cell are simulated by both "
+    "engines where both can, and a cell in which they differ fails."
 )
 UNANSWERED = "Not answered, since cells have failed; the tables hold the others."
 

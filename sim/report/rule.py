@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from sim.report.answers import number
-from sim.report.tables import at_cell, read
-from sim.study.config import Cell, Plan
+from sim.report.tables import one_at, read
+from sim.study.config import Cell, Factor, Plan
 
 LAW = "crash.law"
 RATIO, SHARE = "rule_ratio", "p_duplicate"
@@ -56,10 +56,14 @@ def rule(plans: list[Plan], results: Path) -> Rule | None:
     return None
 
 
-def _rule(plan: Plan, strategy: str, estimates: pd.DataFrame) -> Rule:
-    gaps_s, points, others = {}, [], []
+def _rule(plan: Plan, strategy: str, estimates: pd.DataFrame) -> Rule | None:
+    base = tuple(plan.base.values())
+    gaps_s: dict[tuple[Factor, ...], float] = {}
+    points, others = [], []
     for cell in plan.cells:
         ratio, share = (_best(estimates, cell, strategy, metric) for metric in (RATIO, SHARE))
+        if not (share > 0 and ratio > 0):
+            continue
         if cell.factors.get(LAW) != plan.base.get(LAW):
             others.append(ratio)
             continue
@@ -68,17 +72,19 @@ def _rule(plan: Plan, strategy: str, estimates: pd.DataFrame) -> Rule:
         of_an_action = share / ratio / actions
         points.append((of_an_action, ratio))
         gaps_s[tuple(cell.factors.values())] = of_an_action / scenario.crash.rate_per_s
+    if len(points) < 2:  # nothing to interpolate between
+        return None
     return Rule(
         section=plan.name,
         of=plan.experiment.title,
         strategy=strategy,
         points=sorted((float(f"{at:.4g}"), float(f"{ratio:.4g}")) for at, ratio in points),
         other_laws=f"{number(min(others))} to {number(max(others))}" if others else "",
-        gap_s=number(gaps_s[tuple(plan.base.values())]),
+        gap_s=number(gaps_s.get(base, min(gaps_s.values()))),
     )
 
 
 def _best(estimates: pd.DataFrame, cell: Cell, strategy: str, metric: str) -> float:
     """Give an exact value, or the estimate where none is known."""
-    row = at_cell(estimates, cell.factors, strategy, metric).iloc[0]
+    row = one_at(estimates, cell.factors, strategy, metric)
     return float(row["estimate"] if isnan(row["exact"]) else row["exact"])

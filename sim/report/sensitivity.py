@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator
 
 from sim.report.answers import number, swept_along
 from sim.report.look import LABEL_WIDTH, REFERENCE, legend, plain, plain_numbers
-from sim.report.tables import LABELS, Table, at_cell
+from sim.report.tables import LABELS, Table, one_at
 from sim.study.config import Factor, Headline, Plan, SensitivityTable
 
 UNMOVED = "≈ 1"
@@ -88,9 +88,7 @@ def assumptions(plan: Plan, wanted: SensitivityTable, estimates: pd.DataFrame) -
 
 
 def _move(plan: Plan, cell: dict[str, Factor], key: str, headline: Headline, estimates: pd.DataFrame) -> Move:
-    moved, base = (
-        at_cell(estimates, at, headline.strategy, headline.metric).iloc[0] for at in (cell, plan.base)
-    )
+    moved, base = (one_at(estimates, at, headline.strategy, headline.metric) for at in (cell, plan.base))
     told = bool(moved["low"] > base["high"] or moved["high"] < base["low"])
     factor, low, high = (_over(moved[what], base["estimate"]) for what in ("estimate", "low", "high"))
     return Move(cell[key], _kind(cell[key], plan.base[key]), factor, low, high, told)

@@ -1,7 +1,7 @@
 """Tables of a report: rows chosen from results, numbers written for people."""
 
 from dataclasses import dataclass
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 
 import pandas as pd
@@ -77,6 +77,14 @@ def at_cell(
     for key, value in cell.items():
         chosen &= same(table[key], value)
     return table[chosen]
+
+
+def one_at(table: pd.DataFrame, cell: dict[str, Factor], strategy: str, metric: str) -> pd.Series:
+    """Row of one strategy and metric in one cell; without numbers if older results do not have it."""
+    found = at_cell(table, cell, strategy, metric)
+    if len(found):
+        return found.iloc[0]
+    return pd.Series({"metric": metric, "estimate": nan, "low": nan, "high": nan, "exact": nan})
 
 
 def write(metric: str, value: float, digits: int = 4) -> str:

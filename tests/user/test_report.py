@@ -132,6 +132,17 @@ def test_what_is_held_against_what_is_said(reported):
     )  # 2 cells, 2 strategies, 64
 
 
+def test_results_without_a_metric_still_give_a_page(reported, savegap):
+    file = reported / "results/tiny/estimates.csv"
+    table = pd.read_csv(file)
+    table[~table["metric"].isin(["makespan_s", "rule_ratio"])].to_csv(file, index=False)
+    code, _, errors = savegap("report")
+    assert code == 0, errors
+    first = (reported / "results/README.md").read_text().partition("## Contents")[0]
+    assert "| does not exist |" in first
+    assert "calculator" not in Page((reported / "results/report.html").read_text()).anchors
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
