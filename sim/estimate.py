@@ -328,7 +328,8 @@ class _Linear:
         ratio = sums.mean_of(part) / mean
         influence = _weighted(part, what.times / mean, whole, -what.times * ratio / mean)
         if (table, value(what.part)) in sums.place:
-            unseen = 2 * (what.times * _correction(sums, table) / mean) ** 2
+            one = what.times * _correction(sums, table) / mean
+            unseen = 2 * one * one  # a square as a power would not overflow to infinity
             return cls(sums, what.times * ratio, influence, sums.n, unseen)
         return cls(sums, what.times * ratio, influence, round(sums.total((table, what.telling))))
 

@@ -107,6 +107,8 @@ def predict(
     if from_trace is not None:
         workloads, unknown = _workloads(from_trace, actions, harmless, tools)
         cases = {label: told | {"workload": workload} for label, workload in workloads.items()}
+        if "workload" in told:
+            raise click.UsageError("--workload and --from-trace both tell of the workload; give one of them.")
     elif actions or harmless or tools:
         raise click.UsageError("--actions, --harmless and --tools tell of the tools in --from-trace FILE.")
     agents = [read_agent(file, case, system, stops, home) for case in cases.values()]
@@ -117,6 +119,8 @@ def predict(
     if unknown:
         click.echo(f"Not known to act: {', '.join(unknown)}. Numbers go from none of them acting to all.")
     _print(words.table(agent, given))
+    click.echo("Below a number is its 95 % interval, unless that is no wider than the number is written.")
+    click.echo("Lost time: saves, downtime, and work that is thrown away or done again.\n")
     if lines := words.causes(agent, given):
         click.echo("Duplicates per million actions by cause:")
         click.echo("\n".join(f"  {line}" for line in lines) + "\n")
@@ -141,6 +145,9 @@ def _workloads(
     acts = classify(tools_of(spans), _patterns(actions), _patterns(harmless), hints)
     unknown = [tool for tool, does in acts.items() if does is None]
     cases = {"If none of them acts: ": False, "If all of them act: ": True} if unknown else {"": False}
+    traces = len({span.trace for span in spans})
+    if traces > 1:
+        click.echo(f"{traces:,} traces: the steps are those of one with the median number, times are of all.")
     workloads = {}
     for label, worst in cases.items():
         so = {tool: worst if does is None else does for tool, does in acts.items()}

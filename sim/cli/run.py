@@ -256,6 +256,7 @@ def _simulate(study: "Study", target: Path, workers: "Workers", number: int) -> 
 def _report(home: Path, target: Path, jobs: int) -> None:
     from sim.report.writing import write_report
 
+    say("writing the report; figures are drawn whose tables have changed ...")
     for written in write_report(home, target, jobs):
         click.echo(f"wrote {written}")
 

@@ -28,7 +28,7 @@ COLUMNS: Columns = {
     "runs with\na duplicate": (lambda found: found.p_duplicate, percent),
     "runs\ngiven up": (lambda found: found.p_stuck, percent),
     f"wasted tokens\nin {RUNS:,} runs": (lambda found: found.tokens * RUNS, number),
-    "added time\na run, s": (lambda found: found.added_s, number),
+    "lost time\na run, s": (lambda found: found.lost_s, number),
 }
 
 
@@ -59,13 +59,12 @@ def _columns(agent: Agent) -> Columns:
 
 def _written(found: list[Range], write: Callable[..., str]) -> str:
     """Write a number with its interval below it; a range from the best case to the worst if these differ."""
-    values = [write(each.value) for each in found]
-    if len(set(values)) > 1:
-        return f"{values[0]} to {values[-1]}"
-    value, low, high = values[0], min(each.low for each in found), max(each.high for each in found)
-    if low == high or write(low, 2) == write(high, 2) == write(found[0].value, 2):
+    values = [write(value) for value in sorted(each.value for each in found)]
+    value = values[0].removesuffix(PERCENT) + f" to {values[-1]}" if values[0] != values[-1] else values[0]
+    low, high = min(each.low for each in found), max(each.high for each in found)
+    if (write(low), write(high)) == (values[0], values[-1]):
         return value
-    if found[0].value == 0:
+    if values[-1] == write(0.0):
         return f"0\n(at most {write(high, 2)})"
     return f"{value}\n({write(low).removesuffix(PERCENT)} to {write(high)})"
 
@@ -95,8 +94,11 @@ def told(agent: Agent) -> Iterator[str]:
         f"{number(scenario.workload.mean_s(scenario.receiver))} s without a crash."
     )
     deploys = agent.deploys
+    lanes = [getattr(verb, "lane", None) for each in agent.scenarios.values() for verb in each.strategy.verbs]
     grace = f", {deploys.grace:g} s from being told to being killed" if deploys.grace else ", killed at once"
     yield f"{deploys.a_day:g} deploys a day{grace}." if deploys.a_day else "No deploys."
+    if deploys.a_day and deploys.grace and any(lanes):
+        yield "A worker told to stop ends its step, and does not wait for saves behind the work."
     if agent.assumed:
         assumed = ", ".join(agent.assumed)
         yield f"Assumed, since nobody said: {assumed} (savegap init writes a file to say it in)."
@@ -105,6 +107,9 @@ def told(agent: Agent) -> Iterator[str]:
 def recommendation(agent: Agent, advice: Advice) -> Iterator[str]:
     """Say what to do, why, what would change it, and what is worth measuring next; a text a paragraph."""
     prices = agent.costs
+    if not any(getattr(prices, price) for price in PRICED):
+        yield "Nothing has a price, so nothing is advised; say in [costs] what things cost."
+        return
     best, currency = advice.strategy, prices.currency
     costs = f"{_money(advice.costs[best])} {currency} in {RUNS:,} runs, {_why(advice.shares[best])}"
     alike = f" Not told apart from it: {_listed(advice.alike)}." if advice.alike else ""

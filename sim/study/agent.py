@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_core import ValidationError
 
 from sim.laws import files_in
@@ -17,12 +17,15 @@ from sim.study.errors import InputError, Problem
 from sim.study.files import EXPERIMENTS
 from sim.study.own_laws import load_laws
 from sim.study.presets import dotted, read_toml, with_presets
-from sim.study.systems import read_system, strategy_of
-from sim.validation import Model, NonNegative
+from sim.study.systems import laid_over, read_system, strategy_of
+from sim.validation import Model, NonNegative, problem
 from sim.workload import Workload
 
 TEMPLATE = Path(__file__).with_name("agent.toml")
 """A commented file to begin with; what a file of one's own leaves out is as here."""
+
+ASSUMED = ("deploys", "costs", "strategies")
+"""Tables besides the scenario that are as in the template where nobody tells them."""
 
 WITH_KEYS = " + keys"
 """End of the name of a system whose actions carry keys besides."""
@@ -41,15 +44,18 @@ class Deploys(Model):
     grace: NonNegative = Field(default=0.0, description="from being told to stop to being killed, s")
 
 
+Price = Annotated[NonNegative, Field(le=1e12)]
+
+
 class Costs(Model):
     """What things cost, in a currency."""
 
     currency: str = Field(default="USD", min_length=1, max_length=12)
-    million_tokens: NonNegative = Field(default=0.0, description="a million tokens spent in vain")
-    duplicate: NonNegative = Field(default=0.0, description="an action that happens twice")
-    loss: NonNegative = Field(default=0.0, description="an action that never happens")
-    stuck: NonNegative = Field(default=0.0, description="a run that waits for a person")
-    hour: NonNegative = Field(default=0.0, description="an hour by which runs take longer")
+    million_tokens: Price = Field(default=0.0, description="a million tokens spent in vain")
+    duplicate: Price = Field(default=0.0, description="an action that happens once more")
+    loss: Price = Field(default=0.0, description="an action that never happens")
+    stuck: Price = Field(default=0.0, description="a run that is given up or waits for a person")
+    hour: Price = Field(default=0.0, description="an hour of saves, downtime and work done again")
 
 
 class AgentFile(Model):
@@ -58,12 +64,17 @@ class AgentFile(Model):
     title: str = Field(default="My agent", min_length=1)
     system: str | None = Field(default=None, description="what it runs on now, one of experiments/systems/")
     scenario: dict[str, Any] = Field(default={}, description="as in an experiment")
-    deploys: Deploys = Deploys()
-    costs: Costs = Costs()
-    strategies: dict[str, dict[str, Any]] | None = Field(
-        default=None, min_length=1, description="what to compare, the simplest first"
-    )
+    deploys: Deploys
+    costs: Costs
+    strategies: dict[str, dict[str, Any]] = Field(description="what to compare, the simplest first")
     seed: int = Field(default=24, ge=0)
+
+    @field_validator("strategies")
+    @classmethod
+    def _some(cls, strategies: dict[str, Any]) -> dict[str, Any]:
+        if not strategies:
+            raise problem("names none; leave it out to compare the usual ones.", ())
+        return strategies
 
 
 @dataclass(frozen=True)
@@ -83,7 +94,7 @@ class Agent:
     deploys : Deploys
     costs : Costs
     assumed : list of str
-        Parts of the scenario that nobody told.
+        What nobody told, and is as in the template.
     """
 
     shown: str
@@ -120,19 +131,16 @@ def read_agent(
     """
     load_laws(project)
     template = read_toml(TEMPLATE, TEMPLATE.name)
-    if file is None:
-        shown, data = "the agent", {**template, "title": "An agent", "scenario": {}}
-    else:
-        shown = str(file)
-        data = read_toml(file, shown)
+    shown = "the agent" if file is None else str(file)
+    data = {"title": "An agent"} if file is None else read_toml(file, shown)
+    given = laid_over(data, {"deploys": deploys}) if deploys else data
     try:
-        said = AgentFile.model_validate(data)
-        stops = Deploys.model_validate(said.deploys.model_dump() | deploys)
+        said = AgentFile.model_validate({**{key: template[key] for key in ASSUMED}, **given})
     except ValidationError as error:
         raise InputError([Problem(shown, dotted(e["loc"]), e["msg"]) for e in error.errors()]) from None
     scenario = {**template["scenario"], **said.scenario, **told}
     named = system or said.system
-    strategies = said.strategies or template["strategies"]
+    strategies = said.strategies
     if named is not None:
         strategies = {**dict(_of_system(named, project, shown)), **strategies}
     if not _acts(scenario, project, shown):
@@ -155,9 +163,10 @@ def read_agent(
         experiment=experiment,
         scenarios=cell.scenarios,
         now=named,
-        deploys=stops,
+        deploys=said.deploys,
         costs=said.costs,
-        assumed=[part for part in template["scenario"] if part not in said.scenario and part not in told],
+        assumed=[part for part in template["scenario"] if part not in {**said.scenario, **told}]
+        + [key for key in ASSUMED if key not in given and key != "strategies"],
     )
 
 

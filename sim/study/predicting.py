@@ -8,7 +8,7 @@ to one and the same run is left out. Where deploys are as frequent as that, both
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from math import isnan
+from math import exp, isnan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -18,8 +18,11 @@ import pandas as pd
 from sim.crashes import AnyOf, Bursts, CrashProcess, NoCrash, Periodic, Renewal
 from sim.estimate import BY_CAUSE
 from sim.laws import Constant, Law, Scaled
+from sim.program import unfold
 from sim.scenario import Scenario
+from sim.simulation import choose
 from sim.study.agent import MOST_RUNS, Agent
+from sim.study.chunks import CHECKED
 from sim.study.config import Cell, Plan
 from sim.study.errors import InputError, Problem
 from sim.study.kept import Kept
@@ -33,6 +36,9 @@ DAY_S = 86_400.0
 STRETCH = 4.0
 """Mean runs with a crash from one deploy to the next, where deploys are simulated by themselves."""
 
+OFTEN = 0.1
+"""Crashes in a run that is begun anew once, from which on deploys and crashes meet too often to part them."""
+
 DEPLOY = "deploy"
 """Cause of the duplicates that deploys make."""
 
@@ -44,6 +50,17 @@ ENOUGH_PER_MILLION = 1.0
 
 MOVED_RUNS = 1024
 """Runs of each strategy where an assumption is moved: what is asked is only how far it moves the answer."""
+
+MOST_PHASES = 1e8
+"""So many phases are gone through at most where ±10 % are asked for, so that it takes seconds."""
+
+LEAST_RUNS = 8
+
+SLOWER = 100
+"""How many times as long the events engine takes for a phase."""
+
+HOPELESS, MOST_ATTEMPTS = 2.0, 1000.0
+"""From so many crashes in the time of a run on, runs may take as many attempts as they are allowed."""
 
 Scenarios = dict[str, Scenario]
 Progress = Callable[[int, int], AbstractContextManager[Advance]]
@@ -83,7 +100,7 @@ class Prediction:
     p_duplicate, p_stuck : Range
         Shares of runs: with a duplicate, given up.
     duplicates_a_run, lost_a_run : Range
-    tokens, added_s : Range
+    tokens, lost_s : Range
         Means of a run: tokens that are wasted, and time that goes to saves, downtime and work done again.
     """
 
@@ -95,7 +112,7 @@ class Prediction:
     duplicates_a_run: Range
     lost_a_run: Range
     tokens: Range
-    added_s: Range
+    lost_s: Range
 
 
 Predictions = dict[str, Prediction]
@@ -158,10 +175,32 @@ def predict(agent: Agent, relative: float, workers: Workers, progress: Progress)
 
 def _job(agent: Agent, name: str, cells: dict[str, Scenarios], precision: Precision | None) -> Job:
     """Make a job of cases."""
-    most = int(MOST_RUNS * (0.1 / precision.relative) ** 2) if precision else MOVED_RUNS
-    experiment = agent.experiment.model_copy(update={"precision": precision, "replications": most})
+    if precision:
+        most = min(_affordable(cells, MOST_PHASES), MOST_RUNS) * (0.1 / precision.relative) ** 2
+    else:
+        most = min(_affordable(cells, MOST_PHASES / len(cells)), MOVED_RUNS)
+    asked = {"precision": precision, "replications": max(int(most), LEAST_RUNS)}
+    experiment = agent.experiment.model_copy(update=asked)
     made = [Cell({"case": case}, scenarios) for case, scenarios in cells.items()]
     return Job(Plan(name, experiment, made, {"case": ""}, []), experiment.seed)
+
+
+def _affordable(cells: dict[str, Scenarios], phases: float) -> float:
+    """How many runs of each strategy go through so many phases in a cell, the first on both engines."""
+    each = max(map(_phases, cells.values()))
+    runs = phases / each - CHECKED * SLOWER
+    return runs if runs >= CHECKED else phases / (each * (1 + SLOWER))
+
+
+def _phases(scenarios: Scenarios) -> float:
+    """About how many phases a run under every strategy goes through, in time of the fast engine."""
+    total = 0.0
+    for scenario in scenarios.values():
+        program = unfold(scenario)
+        struck = scenario.crash.rate_per_s * scenario.workload.mean_s(scenario.receiver)
+        attempts = MOST_ATTEMPTS if struck > HOPELESS else exp(max(struck, 0.0))
+        total += len(program.phases) * attempts * (SLOWER if choose("auto", program) == "events" else 1)
+    return total
 
 
 def _simulated(agent: Agent, jobs: list[Job], workers: Workers, progress: Progress) -> list[pd.DataFrame]:
@@ -187,7 +226,8 @@ def _parts(scenarios: Scenarios, agent: Agent) -> list[Part]:
         return [Part("crashes", scenarios, 1.0)]
     period_s = DAY_S / deploys.a_day
     apart_s = STRETCH * max(map(_run_s, scenarios.values()))
-    if period_s <= apart_s:
+    crashes = max(scenario.crash.rate_per_s * _run_s(scenario) for scenario in scenarios.values())
+    if period_s <= apart_s or crashes > OFTEN:
         return [Part("crashes and deploys", _struck_by(scenarios, _with_deploys(agent, period_s)), 1.0)]
     alone = Periodic(period=apart_s, grace=deploys.grace)
     return [
@@ -229,8 +269,12 @@ def _predictions(agent: Agent, parts: list[tuple[pd.DataFrame, Part]]) -> Predic
     found = {}
     for name in agent.scenarios:
         found[name] = _prediction([(_of(table, name), part) for table, part in parts])
-        if not _may_be_stuck(agent.scenarios[name]):
+        scenario = agent.scenarios[name]
+        if not _may_be_stuck(scenario):
             found[name] = replace(found[name], p_stuck=NOTHING)
+        if not any(step.acts for step in scenario.workload.steps):
+            nothing = replace(found[name], p_duplicate=NOTHING)
+            found[name] = replace(nothing, duplicates_a_run=NOTHING, lost_a_run=NOTHING)
     return found
 
 
@@ -262,7 +306,9 @@ def _prediction(parts: list[tuple[dict[str, Range], Part]]) -> Prediction:
         return sum((found[metric] * part.weight for found, part in parts for metric in metrics), NOTHING)
 
     (crashes, _), *deploys = parts
-    causes = {cause: crashes[metric] for cause, metric in BY_CAUSE.items()}
+    causes = {cause: crashes[metric] for cause, metric in BY_CAUSE.items() if crashes[metric].value}
+    if len(causes) == 1:  # of the sum more is known: it may be exact
+        causes = dict.fromkeys(causes, crashes["duplicates_per_million"])
     for found, part in deploys:
         causes[DEPLOY] = found["duplicates_per_million"] * part.weight
     return Prediction(
@@ -275,7 +321,7 @@ def _prediction(parts: list[tuple[dict[str, Range], Part]]) -> Prediction:
         lost_a_run=total("lost_actions"),
         tokens=total("wasted_tokens"),
         # What saves take is no matter of crashes, so it counts once.
-        added_s=crashes["save_time_s"] + total("downtime_s", "wasted_work_s"),
+        lost_s=crashes["save_time_s"] + total("downtime_s", "wasted_work_s"),
     )
 
 

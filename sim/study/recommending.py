@@ -129,7 +129,7 @@ def _often(found: Prediction) -> dict[str, Range]:
         "loss": found.lost_a_run * RUNS,
         "stuck": found.p_stuck * RUNS,
         "million_tokens": found.tokens * (RUNS / 1e6),
-        "hour": found.added_s * (RUNS / 3600),
+        "hour": found.lost_s * (RUNS / 3600),
     }
 
 

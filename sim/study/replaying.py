@@ -54,7 +54,9 @@ def choose_cell(plan: Plan, given: list[str]) -> Cell:
     """
     said: dict[str, Factor] = {}
     for text in given:
-        key, _, value = text.partition("=")
+        key, said_value, value = text.partition("=")
+        if not said_value:
+            raise InputError([Problem("--cell", text, "is no KEY=VALUE, such as crash.law.mean=60.")])
         if key not in plan.base:
             sentence = f"{key!r} is no swept key of {plan.name}; {allowed_instead(key, plan.base)}"
             raise InputError([Problem("--cell", text, sentence)])

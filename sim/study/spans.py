@@ -108,7 +108,9 @@ def read_spans(file: Path, shown: str) -> list[Span]:
         raise InputError([Problem(shown, "", f"cannot be read: {error.strerror}.")]) from None
     except UnicodeDecodeError:
         raise InputError([Problem(shown, "", "is not UTF-8 text.")]) from None
-    spans = [_span(raw, at, shown) for document in _documents(text, shown) for at, raw in _raw(document)]
+    found = (_span(raw, at, shown) for document in _documents(text, shown) for at, raw in _raw(document))
+    # A span that was exported twice is one.
+    spans = list({(span.trace, span.id or number): span for number, span in enumerate(found)}.values())
     if not any(span.name for span in spans):
         sentence = (
             f"holds no span of a model or a tool: none of its {len(spans):,} spans has a "

@@ -82,14 +82,14 @@ def test_rare_deploys_add_to_crashes_as_they_do_together(project):
 
 
 def test_deploys_as_frequent_as_runs_are_simulated_with_the_crashes(project):
-    agent, found = predicted(project, a_day=8640)  # every 10 s; a run takes 8
+    agent, found = predicted(project, a_day=4320)  # every 20 s; a run takes 8
     checkpoint = found.given["checkpoint"]
     assert "deploy" not in checkpoint.causes
-    assert checkpoint.duplicates.value == pytest.approx(1e6 * 1.0 / 10.0, rel=0.15)
+    assert checkpoint.duplicates.value == pytest.approx(1e6 * 1.0 / 20.0, rel=0.1)
     assert agent.scenarios["checkpoint"].crash.name == "renewal"
     once = AGENT.replace('"renewal", law = { law = "exponential", mean = 86400.0 }', '"uniform_time"')
     with pytest.raises(InputError, match=r"deploys.a_day: come so often that a run meets them and crashes"):
-        predicted(project, 8640, text=once)
+        predicted(project, 4320, text=once)
 
 
 def test_each_assumption_is_moved(project):
@@ -121,7 +121,7 @@ def prediction(duplicates=0.0, seconds=0.0, spread=0.0, tokens=0.0):
         duplicates_a_run=a_run,
         lost_a_run=NOTHING,
         tokens=point(tokens),
-        added_s=point(seconds),
+        lost_s=point(seconds),
     )
 
 
@@ -183,6 +183,7 @@ def test_of_what_is_not_told_apart_the_simplest_is_advised():
         ('protocol = "restart"', 'protocol = "again"', "strategies.restart.protocol: 'again' is no protocol"),
         ("store = { write = 0.25 }", "store = { write = -1 }", "scenario.store.write"),
         ("[costs]", 'colour = "red"\n[costs]', "deploys.colour"),
+        ("duplicate = 10.0", "duplicate = 1e30", "costs.duplicate"),
         ("[scenario]", 'system = "langgraf"\n[scenario]', "system: 'langgraf' is no system"),
     ],
 )
@@ -194,6 +195,13 @@ def test_mistakes_in_a_file_are_told_with_its_key(project, old, new, told):
         read_agent(file, {}, None, {}, project)
     assert told in str(wrong.value)
     assert str(file) in str(wrong.value)
+
+
+def test_no_strategy_is_refused_with_a_sentence(project):
+    file = project / "agent.toml"
+    file.write_text("[strategies]\n")
+    with pytest.raises(InputError, match="strategies: names none; leave it out to compare the usual ones"):
+        read_agent(file, {}, None, {}, project)
 
 
 def test_nothing_acts_and_nothing_happens_twice(project):

@@ -57,7 +57,7 @@ def test_a_file_to_begin_with_is_written_once_and_predicts(savegap, project):
         assert line in output
     rows = list(csv.DictReader((project / "table.csv").open()))
     by = {(row["strategy"], row["number"]): row for row in rows}
-    assert len(by) == len(rows) == 6 * 7
+    assert len(by) == len(rows) == 7 * 7
     twice = by["restart", "duplicates per million actions"]
     assert 0 < float(twice["low"]) <= float(twice["value"]) <= float(twice["high"])
 
@@ -73,6 +73,36 @@ def test_names_stand_for_a_file_and_what_is_assumed_is_told(savegap, light):
     code, _, errors = savegap("predict", light, "--workload", "tinny")
     assert code == 2
     assert "scenario.workload: 'tinny' is no workload; " in errors
+
+
+@pytest.mark.parametrize(
+    ("tables", "told"),
+    [
+        (
+            "[costs]\nduplicate = 5.0\n",
+            "said: crash, store, receiver, downtime, deploys (",
+        ),
+        ("[deploys]\na_day = 0\n", "said: crash, store, receiver, downtime, costs ("),
+        ("[costs]\nduplicate = 0\n", "Nothing has a price, so nothing is advised"),
+        ("[deploys]\na_day = 2\ngrace = 9\n", "2 deploys a day, 9 s from being told to being killed."),
+        ('[scenario.crash]\nprocess = "renewal"\nlaw = { law = "exponential", mean = 1e300 }\n', "Take “"),
+        pytest.param(
+            '[scenario.crash]\nprocess = "renewal"\nlaw = { law = "exponential", mean = 0.5 }\n',
+            "Take “",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "[deploys]\na_day = 50_000\n",
+            "50000 deploys a day, killed at once.",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_whatever_is_said_or_not_there_is_an_answer(savegap, project, tables, told):
+    (project / "agent.toml").write_text(tables + LIGHT)
+    code, output, errors = savegap("predict", "agent.toml", "--workload", "tiny", "--jobs", 1)
+    assert code == 0, errors
+    assert told in output
 
 
 def test_tools_that_nobody_told_of_make_every_number_a_range(savegap, light, project):
@@ -94,6 +124,17 @@ def test_tools_that_nobody_told_of_make_every_number_a_range(savegap, light, pro
     assert code == 0, errors
     assert "4 steps, of which 1.00 act; 4.00 s without a crash." in output
     assert "Not known" not in output
+
+
+def test_a_span_that_was_exported_twice_is_one_and_two_traces_are_two_runs(savegap, light, project):
+    again = [{**each, "traceId": "u"} for each in TRACE]
+    (project / "spans.json").write_text(f"{export(*TRACE)}\n{export(*TRACE)}\n{export(*again)}\n")
+    code, output, errors = savegap(
+        "predict", light, "--from-trace", "spans.json", "--actions", "*", "--jobs", 1
+    )
+    assert code == 0, errors
+    assert "2 traces: the steps are those of one with the median number, times are of all." in output
+    assert "4 steps, of which 3.00 act; 4.00 s without a crash." in output
 
 
 @pytest.mark.parametrize(
@@ -132,6 +173,7 @@ def test_a_broken_export_is_told_in_one_line(savegap, light, project, content, t
         ),
         (["--from-trace", "spans.json", "--actions", "post_*"], "post_*: fits no tool of the trace"),
         (["--from-trace", "spans.json", "--tools", "no.json"], "no.json: cannot be read"),
+        (["--from-trace", "spans.json", "--workload", "tiny"], "both tell of the workload"),
         (["nowhere.toml"], "nowhere.toml: cannot be read: No such file or directory."),
         (["--precision", "0.9"], "0.9 is not in the range"),
     ],

@@ -60,7 +60,10 @@ def long_project(project):
     return project
 
 
-POINTS = ["begin 2", "half written 4", "written 3", "in place 5"]
+POINTS = [
+    "half written 4",
+    *(pytest.param(at, marks=pytest.mark.slow) for at in ("begin 2", "written 3", "in place 5")),
+]
 """Around the save of the n-th chunk."""
 
 

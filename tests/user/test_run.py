@@ -102,7 +102,7 @@ def test_report_draws_again_without_simulating(savegap, project, monkeypatch, co
     assert contents(project / "results") == before
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_ctrl_c_stops_within_two_seconds_and_says_what_is_kept(project, jobs):
     text = (project / "experiments/tiny.toml").read_text()
     many = text.replace("replications = 1500", "replications = 100_000_000")
