@@ -112,7 +112,7 @@ def recommendation(agent: Agent, advice: Advice) -> Iterator[str]:
         return
     best, currency = advice.strategy, prices.currency
     costs = f"{_money(advice.costs[best])} {currency} in {RUNS:,} runs, {_why(advice.shares[best])}"
-    alike = f" Not told apart from it: {_listed(advice.alike)}." if advice.alike else ""
+    alike = f" As good, as far as can be told: {_listed(advice.alike)}." if advice.alike else ""
     yield f"Take “{best}”: it costs {costs}.{alike}"
     others = [agent.now] if agent.now not in (None, best) else []
     dearest = max(advice.costs, key=lambda name: advice.costs[name].value)

@@ -185,22 +185,28 @@ def _job(agent: Agent, name: str, cells: dict[str, Scenarios], precision: Precis
     return Job(Plan(name, experiment, made, {"case": ""}, []), experiment.seed)
 
 
-def _affordable(cells: dict[str, Scenarios], phases: float) -> float:
-    """How many runs of each strategy go through so many phases in a cell, the first on both engines."""
-    each = max(map(_phases, cells.values()))
-    runs = phases / each - CHECKED * SLOWER
-    return runs if runs >= CHECKED else phases / (each * (1 + SLOWER))
+def _affordable(cells: dict[str, Scenarios], most: float) -> float:
+    """How many runs of each strategy go through so many phases in a cell; the first go so on both engines."""
+    fast, slow = max(map(_phases, cells.values()), key=sum)
+    runs = (most - CHECKED * SLOWER * fast) / (fast + slow)
+    return runs if runs >= CHECKED else most / (fast + slow + SLOWER * fast)
 
 
-def _phases(scenarios: Scenarios) -> float:
-    """About how many phases a run under every strategy goes through, in time of the fast engine."""
-    total = 0.0
+def _phases(scenarios: Scenarios) -> tuple[float, float]:
+    """About how many phases runs go through under every strategy, on the fast engine and on the other.
+
+    Those of the other count for as many as the fast one goes through in the time.
+    """
+    fast = slow = 0.0
     for scenario in scenarios.values():
         program = unfold(scenario)
         struck = scenario.crash.rate_per_s * scenario.workload.mean_s(scenario.receiver)
-        attempts = MOST_ATTEMPTS if struck > HOPELESS else exp(max(struck, 0.0))
-        total += len(program.phases) * attempts * (SLOWER if choose("auto", program) == "events" else 1)
-    return total
+        phases = len(program.phases) * (MOST_ATTEMPTS if struck > HOPELESS else exp(max(struck, 0.0)))
+        if choose("auto", program) == "events":
+            slow += SLOWER * phases
+        else:
+            fast += phases
+    return fast, slow
 
 
 def _simulated(agent: Agent, jobs: list[Job], workers: Workers, progress: Progress) -> list[pd.DataFrame]:

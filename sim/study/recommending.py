@@ -10,6 +10,9 @@ from sim.study.predicting import NOTHING, Predicted, Prediction, Predictions, Ra
 RUNS = 1000
 """Of so many runs costs are told."""
 
+NEARLY = 0.01
+"""As good as the cheapest is what costs no more besides than so large a part of what the dearest costs."""
+
 NEAR = 1e-6
 """A price that would have to fall to a smaller part of itself is 0 but for rounding."""
 
@@ -67,13 +70,13 @@ class Advice:
     Attributes
     ----------
     strategy : str
-        The simplest of those that are not told from the cheapest.
+        The simplest of those that are as good as the cheapest.
     costs : dict of str to Range
         Of `RUNS` runs, by strategy.
     shares : dict of str to dict of str to float
         By strategy and price: its part of the cost.
     alike : list of str
-        Others that are not told from the cheapest.
+        The others that are.
     switches : list of Switch
         The nearest first.
     moves : list of Move
@@ -134,9 +137,13 @@ def _often(found: Prediction) -> dict[str, Range]:
 
 
 def _level(costs: dict[str, Range]) -> list[str]:
-    """Name the strategies that are not told from the cheapest, in their order: the simplest first."""
+    """Name the strategies that are as good as the cheapest, in their order: the simplest first.
+
+    Their intervals meet, and they spare nearly as much of what the dearest costs.
+    """
     least = min(costs.values(), key=lambda each: each.value)
-    return [name for name, each in costs.items() if each.low <= least.high]
+    most = least.value + NEARLY * max(each.value for each in costs.values())
+    return [name for name, each in costs.items() if each.low <= least.high and each.value <= most]
 
 
 def _switches(given: Predictions, prices: Costs, strategy: str) -> Iterator[Switch]:
@@ -168,7 +175,8 @@ def _moves(predicted: Predicted, prices: Costs, strategy: str) -> list[Move]:
     for (assumption, _), given in predicted.moved.items():
         costs = {name: cost(found, prices) for name, found in given.items()}
         level = _level(costs)
-        moved = costs[strategy].value, None if strategy in level else level[0]
+        worse = costs[strategy].low > costs[level[0]].high  # and not only seems so
+        moved = costs[strategy].value, level[0] if worse and strategy not in level else None
         moves.setdefault(assumption, []).append(moved)
     found = [Move(name, [cost for cost, _ in each], [to for _, to in each]) for name, each in moves.items()]
 
