@@ -273,14 +273,13 @@ def _with_deploys(agent: Agent, period_s: float) -> Callable[[CrashProcess], Cra
 
 def _predictions(agent: Agent, parts: list[tuple[pd.DataFrame, Part]]) -> Predictions:
     found = {}
-    for name in agent.scenarios:
-        found[name] = _prediction([(_of(table, name), part) for table, part in parts])
-        scenario = agent.scenarios[name]
+    for name, scenario in agent.scenarios.items():
+        acts = sum(step.acts for step in scenario.workload.steps)
+        found[name] = _prediction([(_of(table, name), part) for table, part in parts], acts)
         if not _may_be_stuck(scenario):
             found[name] = replace(found[name], p_stuck=NOTHING)
-        if not any(step.acts for step in scenario.workload.steps):
-            nothing = replace(found[name], p_duplicate=NOTHING)
-            found[name] = replace(nothing, duplicates_a_run=NOTHING, lost_a_run=NOTHING)
+        if not acts:
+            found[name] = replace(found[name], p_duplicate=NOTHING)
     return found
 
 
@@ -307,7 +306,9 @@ def _range(estimate: float, low: float, high: float, exact: float | None) -> Ran
     return Range(estimate, *(estimate if isnan(end) else end for end in (low, high)))
 
 
-def _prediction(parts: list[tuple[dict[str, Range], Part]]) -> Prediction:
+def _prediction(parts: list[tuple[dict[str, Range], Part]], acts: float) -> Prediction:
+    """Add up what strikes; `acts` is how many actions a run has."""
+
     def total(*metrics: str) -> Range:
         return sum((found[metric] * part.weight for found, part in parts for metric in metrics), NOTHING)
 
@@ -323,8 +324,9 @@ def _prediction(parts: list[tuple[dict[str, Range], Part]]) -> Prediction:
         causes=causes,
         p_duplicate=total("p_duplicate"),
         p_stuck=total("p_stuck"),
-        duplicates_a_run=total("duplicate_actions"),
-        lost_a_run=total("lost_actions"),
+        # Where none was seen a rate has an upper bound, and a mean has none.
+        duplicates_a_run=total("duplicates_per_million") * (acts / 1e6),
+        lost_a_run=total("lost_per_million") * (acts / 1e6),
         tokens=total("wasted_tokens"),
         # What saves take is no matter of crashes, so it counts once.
         lost_s=crashes["save_time_s"] + total("downtime_s", "wasted_work_s"),
