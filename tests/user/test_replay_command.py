@@ -208,7 +208,7 @@ def test_a_cell_is_not_guessed(savegap, project):
     [
         (("--cell", "store.writ=1"), 'did you mean "store.write.median"?'),
         (("--cell", "store.write.median=0.3"), "'0.3' is no value of it; did you mean"),
-        (("--cell", "store.write.median"), "'' is no value of it"),
+        (("--cell", "store.write.median"), "store.write.median: is no KEY=VALUE, such as crash.law.mean=60."),
         (("--strategy", "chekpoint"), 'did you mean "checkpoint"?'),
         ((), "--strategy: say which one: restart, checkpoint."),
         (("--strategy", "restart", "--replication", 10**30), "there are none beyond"),
