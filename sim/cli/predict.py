@@ -99,6 +99,8 @@ def predict(
     from sim.study.recommending import advise
     from sim.study.workers import Workers, processes_of_this_one
 
+    if precision != precision:
+        raise click.UsageError("--precision must be a number.")
     home = home_of(project)
     told: dict[str, Any] = {key: name for key, name in parts.items() if name is not None}
     stops = {key: value for key, value in {"a_day": deploys, "grace": grace}.items() if value is not None}
@@ -121,6 +123,8 @@ def predict(
     _print(words.table(agent, given))
     click.echo("Below a number is its 95 % interval, unless that is no wider than the number is written.")
     click.echo("Lost time: saves, downtime, and work that is thrown away or done again.\n")
+    for line in filter(None, (words.missed(each, precision) for each in given)):
+        click.echo(f"{line}\n")
     if lines := words.causes(agent, given):
         click.echo("Duplicates per million actions by cause:")
         click.echo("\n".join(f"  {line}" for line in lines) + "\n")
@@ -163,12 +167,13 @@ def _print(shown: "Table") -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for place, head in enumerate(shown.heads):
-        table.add_column(head, justify="right" if place else "left", vertical="top")
+        table.add_column(Text(head), justify="right" if place else "left", vertical="top")
     for row in shown.rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     console = Console()
     Console(width=console.width if console.is_terminal else MOST_COLUMNS).print(table)
 

@@ -290,7 +290,7 @@ def _against_exact(tables: dict[str, pd.DataFrame]) -> dict[str, str]:
 
 def _of_trial(trial: reality.Trial) -> Iterator[tuple[str, str]]:
     name, conditions = trial.folder.name, trial.conditions
-    yield f"kills of {name}", f"{conditions['kills'].sum():,}"
+    yield f"kills of {name}", f"{trial.compared['kills'].sum():,}"
     yield f"real runs of {name}", f"{conditions['runs'].sum():,}"
     yield f"margin of {name}", f"{100 * trial.facts['margin']:g} %"
     yield f"compared of {name}", str(len(trial.compared))

@@ -12,7 +12,7 @@ from sim.report.answers import number, percent
 from sim.report.tables import CAUSE_LABELS, Table
 from sim.study.agent import Agent
 from sim.study.predicting import MOVES, Prediction, Predictions, Range
-from sim.study.recommending import PRICED, RUNS, Advice, cost
+from sim.study.recommending import NEARLY, PRICED, RUNS, Advice, cost
 
 PERCENT = " %"
 
@@ -84,6 +84,13 @@ def causes(agent: Agent, cases: Sequence[Predictions]) -> list[str]:
     return lines
 
 
+def missed(given: Predictions, relative: float) -> str:
+    """Name what is not as precise as was asked for; "" if all is."""
+    duplicates = {name: found.duplicates for name, found in given.items()}
+    wide = [name for name, each in duplicates.items() if each.high - each.low > 2 * relative * each.value > 0]
+    return f"Duplicates of {_listed(wide)} are not known to ±{100 * relative:g} %." if wide else ""
+
+
 def told(agent: Agent) -> Iterator[str]:
     """Say what is predicted, and what was assumed."""
     scenario = next(iter(agent.scenarios.values()))
@@ -112,7 +119,8 @@ def recommendation(agent: Agent, advice: Advice) -> Iterator[str]:
         return
     best, currency = advice.strategy, prices.currency
     costs = f"{_money(advice.costs[best])} {currency} in {RUNS:,} runs, {_why(advice.shares[best])}"
-    alike = f" As good, as far as can be told: {_listed(advice.alike)}." if advice.alike else ""
+    near = f"No dearer, or by less than {100 * NEARLY:g} % of what the dearest costs"
+    alike = f" {near}: {_listed(advice.alike)}." if advice.alike else ""
     yield f"Take “{best}”: it costs {costs}.{alike}"
     others = [agent.now] if agent.now not in (None, best) else []
     dearest = max(advice.costs, key=lambda name: advice.costs[name].value)
@@ -136,11 +144,12 @@ def recommendation(agent: Agent, advice: Advice) -> Iterator[str]:
         yield "No price by itself would change it, nor would half or double of any time that was tried."
     if advice.moves:
         first = advice.moves[0]
-        low, high = sorted(first.costs)
+        low, high = sorted(first.costs, key=lambda each: each.value)
         better = ", and another is better" if any(first.instead) else ""
+        costs = f"{_money(low)} or {_money(high)} {currency}"
         yield (
             f"Worth measuring next: {first.assumption}. "
-            f"With half or double of it “{best}” costs {number(low)} to {number(high)} {currency}{better}."
+            f"With half or double of it “{first.strategy}” costs {costs}{better}."
         )
 
 

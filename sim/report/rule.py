@@ -11,12 +11,12 @@ from sim.report.tables import one_at, read
 from sim.study.config import Cell, Factor, Plan
 
 LAW = "crash.law"
-RATIO, SHARE = "rule_ratio", "p_duplicate"
+RATIO, SHARE, RATE = "rule_ratio", "p_duplicate", "duplicates_per_million"
 
 
 @dataclass(frozen=True)
 class Rule:
-    """P(duplicate) ≈ crash rate × expected gap, and where an experiment measured how far it is off.
+    """Duplicates ≈ crash rate × expected gap, and where an experiment measured how far that is off.
 
     Attributes
     ----------
@@ -25,9 +25,10 @@ class Rule:
     strategy : str
         Of which the error is.
     points : list of (float, float)
-        Expected gap of an action over the mean time between crashes, and P(duplicate) over the rule; sorted.
-    other_laws : str
-        Least and greatest P(duplicate) over the rule with other laws of the crashes; "" if there are none.
+        Expected gap of an action over the mean time between crashes, and duplicates over the rule; sorted.
+    base, other_laws : str
+        Law of the crashes; least and greatest number of duplicates over the rule with others of that mean,
+        "" if there are none.
     gap_s : str
         Of an action at the experiment's base.
     """
@@ -36,6 +37,7 @@ class Rule:
     of: str
     strategy: str
     points: list[tuple[float, float]]
+    base: str
     other_laws: str
     gap_s: str
 
@@ -61,16 +63,16 @@ def _rule(plan: Plan, strategy: str, estimates: pd.DataFrame) -> Rule | None:
     gaps_s: dict[tuple[Factor, ...], float] = {}
     points, others = [], []
     for cell in plan.cells:
-        ratio, share = (_best(estimates, cell, strategy, metric) for metric in (RATIO, SHARE))
-        if not (share > 0 and ratio > 0):
-            continue
-        if cell.factors.get(LAW) != plan.base.get(LAW):
-            others.append(ratio)
+        ratio, share, rate = (_best(estimates, cell, strategy, metric) for metric in (RATIO, SHARE, RATE))
+        if not (share > 0 and ratio > 0 and rate > 0):
             continue
         scenario = cell.scenarios[strategy]
         actions = sum(step.acts for step in scenario.workload.steps)
-        of_an_action = share / ratio / actions
-        points.append((of_an_action, ratio))
+        of_an_action = share / ratio / actions  # what the rule says of a run, by action
+        if cell.factors.get(LAW) != plan.base.get(LAW):
+            others.append(rate / 1e6 / of_an_action)
+            continue
+        points.append((of_an_action, rate / 1e6 / of_an_action))
         gaps_s[tuple(cell.factors.values())] = of_an_action / scenario.crash.rate_per_s
     if len(points) < 2:  # nothing to interpolate between
         return None
@@ -79,6 +81,7 @@ def _rule(plan: Plan, strategy: str, estimates: pd.DataFrame) -> Rule | None:
         of=plan.experiment.title,
         strategy=strategy,
         points=sorted((float(f"{at:.4g}"), float(f"{ratio:.4g}")) for at, ratio in points),
+        base=str(plan.base.get(LAW)),
         other_laws=f"{number(min(others))} to {number(max(others))}" if others else "",
         gap_s=number(gaps_s.get(base, min(gaps_s.values()))),
     )

@@ -1,7 +1,7 @@
 """Which assumption moves which number how far: each by itself, from the base; the farthest first."""
 
 from dataclasses import dataclass
-from math import inf, isnan, log
+from math import inf, isnan, log, nan
 from textwrap import fill
 from typing import Any
 
@@ -95,8 +95,10 @@ def _move(plan: Plan, cell: dict[str, Factor], key: str, headline: Headline, est
 
 
 def _over(value: float, base: float) -> float:
-    if isnan(value) or isnan(base) or value == base:
+    if value == base:
         return 1.0
+    if isnan(value) or isnan(base):
+        return nan
     return value / base if base else inf
 
 
@@ -125,6 +127,8 @@ def table(plan: Plan, wanted: SensitivityTable, estimates: pd.DataFrame) -> Tabl
 
 def _factors(moves: list[Move]) -> str:
     """Write the least and the greatest factor."""
+    if any(isnan(move.factor) for move in moves):
+        return ""
     factors = [move.factor for move in moves if move.told]
     low, high = min([1.0, *factors]), max([1.0, *factors])
     if low == high:

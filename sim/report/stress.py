@@ -297,8 +297,8 @@ def _execution(_: Study) -> str:
     return (
         f"The model of record is process interaction in SimPy; time is {PER_SECOND:,} whole ticks a second. "
         f"{_opening(ticks)} The same runs are simulated as arrays as well, and the first {CHECKED} of every "
-        "strategy in every cell by both engines, which must agree on every outcome. Blocks of replications "
-        "run in parallel; neither their number nor their order changes a digit."
+        "strategy in every cell by both engines where both can, which must agree on every outcome. Blocks of "
+        "replications run in parallel; neither their number nor their order changes a digit."
     )
 
 
@@ -320,8 +320,8 @@ def _sharing(study: Study) -> str:
     known = dict(line.split(": ", 1) for line in lines if ": " in line and not line.startswith((" ", "-")))
     said = ", ".join(f"{key} {known[key]}" for key in ("license", "version") if key in known)
     return (
-        f"Model, experiments, results and this text are one source tree ({said or 'none'}). The commands "
-        "“make experiments” and “make paper” make them again, byte for byte on one platform."
+        f"Model, experiments, results and this text are one source tree ({said or 'none'}). “make "
+        "reproduce” makes the results again, but for what was measured, and “make paper” this text."
     )
 
 

@@ -24,7 +24,7 @@ from sim.workload import Workload
 TEMPLATE = Path(__file__).with_name("agent.toml")
 """A commented file to begin with; what a file of one's own leaves out is as here."""
 
-ASSUMED = ("deploys", "costs", "strategies")
+ASSUMED = ("deploys", "costs")
 """Tables besides the scenario that are as in the template where nobody tells them."""
 
 WITH_KEYS = " + keys"
@@ -134,8 +134,12 @@ def read_agent(
     shown = "the agent" if file is None else str(file)
     data = {"title": "An agent"} if file is None else read_toml(file, shown)
     given = laid_over(data, {"deploys": deploys}) if deploys else data
+    whole = {"strategies": template["strategies"]} | given
+    for key in ASSUMED:
+        own: Any = given.get(key, {})
+        whole[key] = template[key] | own if isinstance(own, dict) else own
     try:
-        said = AgentFile.model_validate({**{key: template[key] for key in ASSUMED}, **given})
+        said = AgentFile.model_validate(whole)
     except ValidationError as error:
         raise InputError([Problem(shown, dotted(e["loc"]), e["msg"]) for e in error.errors()]) from None
     scenario = {**template["scenario"], **said.scenario, **told}
@@ -166,7 +170,12 @@ def read_agent(
         deploys=said.deploys,
         costs=said.costs,
         assumed=[part for part in template["scenario"] if part not in {**said.scenario, **told}]
-        + [key for key in ASSUMED if key not in given and key != "strategies"],
+        + [
+            key if key not in given else f"{key}.{part}"
+            for key in ASSUMED
+            for part in (template[key] if key in given else [""])
+            if part not in given.get(key, {})
+        ],
     )
 
 

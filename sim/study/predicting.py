@@ -51,7 +51,7 @@ ENOUGH_PER_MILLION = 1.0
 MOVED_RUNS = 1024
 """Runs of each strategy where an assumption is moved: what is asked is only how far it moves the answer."""
 
-MOST_PHASES = 1e8
+MOST_PHASES = 4e7
 """So many phases are gone through at most where ±10 % are asked for, so that it takes seconds."""
 
 LEAST_RUNS = 8
@@ -159,27 +159,33 @@ def predict(agent: Agent, relative: float, workers: Workers, progress: Progress)
         for part in parts
         for enough in [ENOUGH_PER_MILLION / part.weight]
     ]
-    cells = {f"{move}, {part.what}": part.scenarios for move, moved in moves.items() for part in moved}
-    jobs.append(_job(agent, "moved", cells, None))
-    *given, moved_table = _simulated(agent, jobs, workers, progress)
+    kinds = list(dict.fromkeys(part.what for moved in moves.values() for part in moved))
+    for kind in kinds:
+        moved = {str(move): part.scenarios for move, of in moves.items() for part in of if part.what == kind}
+        jobs.append(_job(agent, f"{kind}, moved", moved, None))
+    tables = _simulated(agent, jobs, workers, progress)
+    given, moved_tables = tables[: len(parts)], dict(zip(kinds, tables[len(parts) :], strict=True))
     return Predicted(
-        _predictions(agent, [(table, part) for table, part in zip(given, parts, strict=True)]),
+        _predictions(agent, list(zip(given, parts, strict=True))),
         {
-            move: _predictions(
-                agent, [(moved_table[moved_table["case"] == f"{move}, {part.what}"], part) for part in moved]
-            )
-            for move, moved in moves.items()
+            move: _predictions(agent, [(_case(moved_tables[part.what], str(move)), part) for part in of])
+            for move, of in moves.items()
         },
     )
 
 
+def _case(table: pd.DataFrame, case: str) -> pd.DataFrame:
+    return table[table["case"] == case]
+
+
 def _job(agent: Agent, name: str, cells: dict[str, Scenarios], precision: Precision | None) -> Job:
-    """Make a job of cases."""
+    """Make a job of cases, all of the same strategies."""
     if precision:
         most = min(_affordable(cells, MOST_PHASES), MOST_RUNS) * (0.1 / precision.relative) ** 2
     else:
         most = min(_affordable(cells, MOST_PHASES / len(cells)), MOVED_RUNS)
-    asked = {"precision": precision, "replications": max(int(most), LEAST_RUNS)}
+    strategies = {strategy: agent.experiment.strategies[strategy] for strategy in next(iter(cells.values()))}
+    asked = {"precision": precision, "replications": max(int(most), LEAST_RUNS), "strategies": strategies}
     experiment = agent.experiment.model_copy(update=asked)
     made = [Cell({"case": case}, scenarios) for case, scenarios in cells.items()]
     return Job(Plan(name, experiment, made, {"case": ""}, []), experiment.seed)
@@ -200,8 +206,8 @@ def _phases(scenarios: Scenarios) -> tuple[float, float]:
     fast = slow = 0.0
     for scenario in scenarios.values():
         program = unfold(scenario)
-        struck = scenario.crash.rate_per_s * scenario.workload.mean_s(scenario.receiver)
-        phases = len(program.phases) * (MOST_ATTEMPTS if struck > HOPELESS else exp(max(struck, 0.0)))
+        struck = _rate_per_s(scenario) * scenario.workload.mean_s(scenario.receiver)
+        phases = len(program.phases) * (MOST_ATTEMPTS if _hopeless(scenario) else exp(struck))
         if choose("auto", program) == "events":
             slow += SLOWER * phases
         else:
@@ -226,20 +232,51 @@ def _simulated(agent: Agent, jobs: list[Job], workers: Workers, progress: Progre
 
 
 def _parts(scenarios: Scenarios, agent: Agent) -> list[Part]:
-    """Part what strikes into crashes and deploys, if these are rare, or put both together."""
+    """Part what strikes into crashes and deploys where they add up, or put it together."""
     deploys = agent.deploys
+    quiet = {name: scenario for name, scenario in scenarios.items() if _only_crashes(scenario)}
+    others = {name: scenario for name, scenario in scenarios.items() if name not in quiet}
     if not deploys.a_day:
-        return [Part("crashes", scenarios, 1.0)]
+        return [Part(what, of, 1.0) for what, of in (("crashes", quiet), ("all", others)) if of]
     period_s = DAY_S / deploys.a_day
     apart_s = STRETCH * max(map(_run_s, scenarios.values()))
-    crashes = max(scenario.crash.rate_per_s * _run_s(scenario) for scenario in scenarios.values())
-    if period_s <= apart_s or crashes > OFTEN:
-        return [Part("crashes and deploys", _struck_by(scenarios, _with_deploys(agent, period_s)), 1.0)]
-    alone = Periodic(period=apart_s, grace=deploys.grace)
-    return [
-        Part("crashes", scenarios, 1.0),
-        Part("deploys", _struck_by(scenarios, lambda _: alone), apart_s / period_s),
+    crashes = max(_rate_per_s(scenario) * _run_s(scenario) for scenario in scenarios.values())
+    parts = []
+    if quiet and (period_s <= apart_s or crashes > OFTEN):
+        parts.append(Part("crashes and deploys", _struck_by(quiet, _with_deploys(agent, period_s)), 1.0))
+    elif quiet:
+        alone = Periodic(period=apart_s, grace=deploys.grace)
+        parts.append(Part("crashes", quiet, 1.0))
+        parts.append(Part("deploys", _struck_by(quiet, lambda _: alone), apart_s / period_s))
+    if others:
+        parts.append(Part("all", _struck_by(others, _with_deploys(agent, period_s)), 1.0))
+    return parts
+
+
+def _only_crashes(scenario: Scenario) -> bool:
+    """Whether nothing but crashes harms a run, so that those of several sources add up."""
+    return scenario.provider is None and choose("auto", unfold(scenario)) == "timeline"
+
+
+def _rate_per_s(scenario: Scenario) -> float:
+    """Crashes a second in the long run; 0 where there is no such rate, as of one crash a run."""
+    rate = scenario.crash.rate_per_s
+    return 0.0 if isnan(rate) else rate
+
+
+def _hopeless(scenario: Scenario) -> bool:
+    """Whether runs may take as many attempts as they are allowed."""
+    if _rate_per_s(scenario) * scenario.workload.mean_s(scenario.receiver) > HOPELESS:
+        return True
+    crash = scenario.crash
+    periods = [
+        each.period
+        for each in (crash.of if isinstance(crash, AnyOf) else (crash,))
+        if isinstance(each, Periodic)
     ]
+    scale = scenario.workload.work_scale
+    longest_s = max((scale * step.work.mean_s for step in scenario.workload.steps), default=0.0)
+    return bool(periods) and min(periods) < 2 * longest_s
 
 
 def _run_s(scenario: Scenario) -> float:
@@ -275,8 +312,9 @@ def _predictions(agent: Agent, parts: list[tuple[pd.DataFrame, Part]]) -> Predic
     found = {}
     for name, scenario in agent.scenarios.items():
         acts = sum(step.acts for step in scenario.workload.steps)
-        found[name] = _prediction([(_of(table, name), part) for table, part in parts], acts)
-        if not _may_be_stuck(scenario):
+        own = [(_of(table, name), part) for table, part in parts if name in part.scenarios]
+        found[name] = _prediction(own, acts)
+        if not found[name].p_stuck.value and not _may_be_stuck(scenario):
             found[name] = replace(found[name], p_stuck=NOTHING)
         if not acts:
             found[name] = replace(found[name], p_duplicate=NOTHING)
@@ -284,7 +322,7 @@ def _predictions(agent: Agent, parts: list[tuple[pd.DataFrame, Part]]) -> Predic
 
 
 def _may_be_stuck(scenario: Scenario) -> bool:
-    """Whether runs may be given up, but for one that meets its limit of attempts."""
+    """Whether runs may be given up before they meet their limit of attempts."""
     strategy = scenario.strategy
     parks = any(verb.verb == "park" for verb in (*strategy.plain, *strategy.action))
     return (

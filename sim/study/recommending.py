@@ -1,6 +1,6 @@
 """Which protection is worth it: the least cost, why, what would change that, and what is worth measuring."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf, log
 
@@ -13,8 +13,11 @@ RUNS = 1000
 NEARLY = 0.01
 """As good as the cheapest is what costs no more besides than so large a part of what the dearest costs."""
 
-NEAR = 1e-6
-"""A price that would have to fall to a smaller part of itself is 0 but for rounding."""
+TENTHS = 60
+"""Prices are looked at by tenths of a decade, so many down and up."""
+
+SMALL = 1e-3
+"""Where those begin of what has no price."""
 
 PRICED = {
     "duplicate": "a duplicate",
@@ -52,14 +55,17 @@ class Move:
     Attributes
     ----------
     assumption : str
-    costs : list of float
-        Of `RUNS` runs under the advised strategy, in the order of the factors.
+    strategy : str
+        The advised one, or if its cost is not told to move the one whose cost moves most.
+    costs : list of Range
+        Of `RUNS` runs under it, in the order of the factors.
     instead : list of str or None
         The strategy that would then be advised, where it is another.
     """
 
     assumption: str
-    costs: list[float]
+    strategy: str
+    costs: list[Range]
     instead: list[str | None]
 
 
@@ -101,8 +107,7 @@ def advise(predicted: Predicted, prices: Costs) -> Advice:
     prices : Costs
     """
     costs = {name: cost(found, prices) for name, found in predicted.given.items()}
-    strategy, *alike = _level(costs)
-    apart = {name: found for name, found in predicted.given.items() if name not in alike}
+    strategy, *alike = _level({name: each.value for name, each in costs.items()})
     return Advice(
         strategy=strategy,
         costs=costs,
@@ -111,7 +116,7 @@ def advise(predicted: Predicted, prices: Costs) -> Advice:
             for name, found in predicted.given.items()
         },
         alike=alike,
-        switches=sorted(_switches(apart, prices, strategy), key=_distance),
+        switches=sorted(_switches(predicted.given, prices, strategy), key=_distance),
         moves=_moves(predicted, prices, strategy),
     )
 
@@ -136,32 +141,42 @@ def _often(found: Prediction) -> dict[str, Range]:
     }
 
 
-def _level(costs: dict[str, Range]) -> list[str]:
-    """Name the strategies that are as good as the cheapest, in their order: the simplest first.
-
-    Their intervals meet, and they spare nearly as much of what the dearest costs.
-    """
-    least = min(costs.values(), key=lambda each: each.value)
-    most = least.value + NEARLY * max(each.value for each in costs.values())
-    return [name for name, each in costs.items() if each.low <= least.high and each.value <= most]
+def _level(costs: dict[str, float]) -> list[str]:
+    """Name the strategies that are as good as the cheapest, in their order: the simplest first."""
+    most = min(costs.values()) + NEARLY * max(costs.values())
+    return [name for name, each in costs.items() if each <= most]
 
 
 def _switches(given: Predictions, prices: Costs, strategy: str) -> Iterator[Switch]:
-    """Find for each price the nearest ones, below and above, at which another strategy is the cheapest."""
+    """Find for each price the nearest ones, below and above, from which on another strategy is better."""
     for price in PRICED:
         now = getattr(prices, price)
         often = {name: _often(found)[price].value for name, found in given.items()}
         rest = {name: cost(found, prices).value - now * often[name] for name, found in given.items()}
-        below, above = Switch(price, -inf, now, ""), Switch(price, inf, now, "")
-        for name in given:
-            if name == strategy or often[name] == often[strategy]:
-                continue
-            at = (rest[name] - rest[strategy]) / (often[strategy] - often[name])
-            if often[name] < often[strategy] and now < at < above.at:
-                above = Switch(price, at, now, name)
-            if often[name] > often[strategy] and below.at < at < now:
-                below = Switch(price, at, now, name)
-        yield from (found for found in (below, above) if NEAR * now < found.at < inf)
+
+        def better(at: float, often: dict[str, float] = often, rest: dict[str, float] = rest) -> str | None:
+            level = _level({name: rest[name] + at * often[name] for name in often})
+            return None if strategy in level else level[0]
+
+        for steps in (range(-1, -TENTHS - 1, -1), range(1, TENTHS + 1)):
+            last = now
+            for step in steps:
+                at = (now or SMALL) * 10 ** (step / 10)
+                if at < now and not now:
+                    break
+                if better(at):
+                    at = _border(last, at, better)
+                    yield Switch(price, at, now, better(at) or "")
+                    break
+                last = at
+
+
+def _border(inside: float, outside: float, better: Callable[[float], str | None]) -> float:
+    """Give the price between two at which another strategy becomes better."""
+    for _ in range(50):
+        middle = (inside + outside) / 2
+        inside, outside = (inside, middle) if better(middle) else (middle, outside)
+    return outside
 
 
 def _distance(switch: Switch) -> float:
@@ -170,18 +185,30 @@ def _distance(switch: Switch) -> float:
 
 def _moves(predicted: Predicted, prices: Costs, strategy: str) -> list[Move]:
     """Say of each assumption what moving it does: those first that matter most."""
-    now = cost(predicted.given[strategy], prices).value
-    moves: dict[str, list[tuple[float, str | None]]] = {}
+    now = {name: cost(found, prices) for name, found in predicted.given.items()}
+    moved: dict[str, list[dict[str, Range]]] = {}
     for (assumption, _), given in predicted.moved.items():
-        costs = {name: cost(found, prices) for name, found in given.items()}
-        level = _level(costs)
-        worse = costs[strategy].low > costs[level[0]].high  # and not only seems so
-        moved = costs[strategy].value, level[0] if worse and strategy not in level else None
-        moves.setdefault(assumption, []).append(moved)
-    found = [Move(name, [cost for cost, _ in each], [to for _, to in each]) for name, each in moves.items()]
+        moved.setdefault(assumption, []).append({name: cost(found, prices) for name, found in given.items()})
+    ranked = []
+    for assumption, cases in moved.items():
+        instead = [_instead(costs, strategy) for costs in cases]
+        reach = {name: max(_reach(costs[name], now[name]) for costs in cases) for name in now}
+        shown = strategy if reach[strategy] else max(reach, key=lambda name: reach[name])
+        if reach[shown]:
+            rank = any(instead), reach[strategy], reach[shown]
+            ranked.append((rank, Move(assumption, shown, [costs[shown] for costs in cases], instead)))
+    return [move for _, move in sorted(ranked, key=lambda pair: pair[0], reverse=True)]
 
-    def reach(move: Move) -> tuple[bool, float]:
-        factors = [abs(log(each / now)) if each > 0 and now > 0 else 0.0 for each in move.costs]
-        return any(move.instead), max(factors)
 
-    return sorted(found, key=reach, reverse=True)
+def _instead(costs: dict[str, Range], strategy: str) -> str | None:
+    """Name what is better than a strategy, and not only seems so."""
+    level = _level({name: each.value for name, each in costs.items()})
+    worse = costs[strategy].low > costs[level[0]].high
+    return level[0] if worse and strategy not in level else None
+
+
+def _reach(moved: Range, now: Range) -> float:
+    """Absolute logarithm of a factor of change; 0 where the intervals meet."""
+    if (moved.low <= now.high and now.low <= moved.high) or not (moved.value > 0 and now.value > 0):
+        return 0.0
+    return abs(log(moved.value / now.value))

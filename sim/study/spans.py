@@ -156,7 +156,9 @@ def _span(raw: dict[str, Any], at: str, shown: str) -> Span:
     attributes = {
         entry["key"]: next(iter(entry["value"].values()), None)
         for entry in _list(raw, "attributes")
-        if isinstance(entry, dict) and isinstance(entry.get("value"), dict) and "key" in entry
+        if isinstance(entry, dict)
+        and isinstance(entry.get("value"), dict)
+        and isinstance(entry.get("key"), str)
     }
     operation = attributes.get("gen_ai.operation.name")
     tool, model = operation == TOOL, operation in MODELS
@@ -194,7 +196,7 @@ def _instant(raw: dict[str, Any], key: str, at: str, shown: str) -> int:
         instant = int(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else 0
     except ValueError:
         instant = 0
-    if instant <= 0:
+    if not 0 < instant < 1 << 63:
         told = "is missing" if value is None else f"is no instant: {value!r}"
         sentence = f"{told}; a span needs whole nanoseconds since 1970, above 0."
         raise InputError([Problem(shown, f"{at}.{key}", sentence)])
@@ -374,14 +376,21 @@ def _steps(trace: list[Span], acts: Mapping[str, bool]) -> list[_Step]:
 
 
 def _share_time(steps: list[_Step]) -> None:
-    """Give each part of the run's time to one step."""
+    """Give each part of the run's time to one step; steps are in the order in which they begin."""
+    begins = [step.span.begin for step in steps]
     edges = sorted({edge for step in steps for edge in (step.span.begin, step.span.end)})
+    begun = 0
+    at_work: list[_Step] = []
     for begin, end in pairwise(edges):
-        at_work = [step for step in steps if step.span.begin <= begin and step.span.end >= end]
+        at_work = [step for step in at_work if step.span.end >= end]
+        while begun < len(steps) and begins[begun] <= begin:
+            if steps[begun].span.end >= end:
+                at_work.append(steps[begun])
+            begun += 1
         if at_work:
             next((step for step in at_work if step.acts), at_work[0]).own += end - begin
         else:
-            next(step for step in steps if step.span.begin >= end).before += end - begin
+            steps[begun].before += end - begin
 
 
 def _without_failed(steps: list[_Step]) -> list[_Step]:

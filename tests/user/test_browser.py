@@ -89,7 +89,10 @@ def test_the_calculator_reckons_by_the_rule_and_says_how_far_it_is_off(tmp_path)
     exact, short, long, never, missing = opened(tmp_path, 1280, asked)["said"]
     duplicates = float(exact.split()[0].replace(",", ""))
     assert duplicates == pytest.approx(1e6 * share, rel=5e-3)
-    assert f"Measured at such a gap, that is {100 * (1 / ratio - 1):.3g} % too many." in exact
+    error = 100 * (1 / ratio - 1)
+    assert abs(error) > 0.1
+    told = f"{abs(error):.3g} % too {'many' if error > 0 else 'few'}"
+    assert f"Measured at such a gap, that is {told}." in exact
     assert short.startswith("0.1 duplicates per million actions, 0.006 a month of 30 days. ")
     assert "So short a gap was not measured" in short
     assert "So long a gap was not measured" in long

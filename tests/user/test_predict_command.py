@@ -66,7 +66,7 @@ def test_names_stand_for_a_file_and_what_is_assumed_is_told(savegap, light):
     code, output, errors = savegap("predict", light, "--workload", "tiny", "--deploys", 4, "--jobs", 1)
     assert code == 0, errors
     assert "4 deploys a day, killed at once." in output
-    assert "Assumed, since nobody said: crash, store, receiver, downtime" in output
+    assert "Assumed, since nobody said: crash, store, receiver, downtime, deploys.grace, costs." in output
     code, _, errors = savegap("predict", light, "--workload", "tinny", "--system", "x", "--jobs", 1)
     assert code == 2
     assert "system: 'x' is no system" in errors
@@ -80,10 +80,13 @@ def test_names_stand_for_a_file_and_what_is_assumed_is_told(savegap, light):
     [
         (
             "[costs]\nduplicate = 5.0\n",
-            "said: crash, store, receiver, downtime, deploys (",
+            "receiver, downtime, deploys, costs.currency, costs.million_tokens, costs.loss, costs.stuck",
         ),
-        ("[deploys]\na_day = 0\n", "said: crash, store, receiver, downtime, costs ("),
-        ("[costs]\nduplicate = 0\n", "Nothing has a price, so nothing is advised"),
+        ("[deploys]\na_day = 0\n", "said: crash, store, receiver, downtime, deploys.grace, costs ("),
+        (
+            "[costs]\nmillion_tokens = 0\nduplicate = 0\nloss = 0\nstuck = 0\nhour = 0\n",
+            "Nothing has a price, so nothing is advised",
+        ),
         ("[deploys]\na_day = 2\ngrace = 9\n", "2 deploys a day, 9 s from being told to being killed."),
         ('[scenario.crash]\nprocess = "renewal"\nlaw = { law = "exponential", mean = 1e300 }\n', "Take “"),
         pytest.param(
@@ -103,6 +106,15 @@ def test_whatever_is_said_or_not_there_is_an_answer(savegap, project, tables, to
     code, output, errors = savegap("predict", "agent.toml", "--workload", "tiny", "--jobs", 1)
     assert code == 0, errors
     assert told in output
+
+
+def test_names_are_shown_as_they_are(savegap, project):
+    named = LIGHT.replace("restart =", '"[/x]" =')
+    (project / "agent.toml").write_text(f'[deploys]\na_day = 0\n[costs]\ncurrency = "[/]"\n{named}')
+    code, output, errors = savegap("predict", "agent.toml", "--workload", "tiny", "--jobs", 1)
+    assert code == 0, errors
+    assert "[/x]" in output
+    assert "[/]" in output
 
 
 def test_tools_that_nobody_told_of_make_every_number_a_range(savegap, light, project):
@@ -145,6 +157,11 @@ def test_a_span_that_was_exported_twice_is_one_and_two_traces_are_two_runs(saveg
         (export({**TRACE[0], "endTimeUnixNano": "5"}), "ends 1 s before it begins"),
         (export({key: value for key, value in TRACE[0].items() if key[:5] != "start"}), "is missing"),
         (export({**TRACE[0], "startTimeUnixNano": "-5"}), "is no instant: '-5'"),
+        (export({**TRACE[0], "endTimeUnixNano": "9" * 400}), "is no instant: '999"),
+        (
+            export({**TRACE[0], "attributes": [{"key": [], "value": {}}]}),
+            "holds no span of a model or a tool",
+        ),
         (export({**TRACE[0], "status": {"code": 2}}), "failed spans of models and tools only"),
         (None, "spans.json: cannot be read: No such file or directory."),
         ("100 MB", "spans.json: is 100 MB; at most 50 MB are read. Export fewer traces."),
@@ -175,6 +192,7 @@ def test_a_broken_export_is_told_in_one_line(savegap, light, project, content, t
         (["--from-trace", "spans.json", "--tools", "no.json"], "no.json: cannot be read"),
         (["--from-trace", "spans.json", "--workload", "tiny"], "both tell of the workload"),
         (["nowhere.toml"], "nowhere.toml: cannot be read: No such file or directory."),
+        (["--precision", "nan"], "--precision must be a number."),
         (["--precision", "0.9"], "0.9 is not in the range"),
     ],
 )
