@@ -158,12 +158,10 @@ def _switches(given: Predictions, prices: Costs, strategy: str) -> Iterator[Swit
             level = _level({name: rest[name] + at * often[name] for name in often})
             return None if strategy in level else level[0]
 
-        for steps in (range(-1, -TENTHS - 1, -1), range(1, TENTHS + 1)):
+        for way in (-1, 1) if now else (1,):
             last = now
-            for step in steps:
-                at = (now or SMALL) * 10 ** (step / 10)
-                if at < now and not now:
-                    break
+            for tenths in range(1, TENTHS + 1):
+                at = (now or SMALL) * 10 ** (way * tenths / 10)
                 if better(at):
                     at = _border(last, at, better)
                     yield Switch(price, at, now, better(at) or "")

@@ -161,6 +161,15 @@ def test_the_advice_is_the_cheapest_and_the_prices_at_which_it_is_not():
     assert [switch.price for switch in advice.switches[:2]] in (["duplicate", "hour"], ["hour", "duplicate"])
 
 
+def test_what_has_no_price_yet_has_one_at_which_the_advice_changes():
+    given = {"saves": prediction(duplicates=0.002), "both": prediction(seconds=360.0, tokens=500.0)}
+    advice = advise(Predicted(given, {}), Costs(duplicate=5.0, million_tokens=1.0))
+    assert advice.strategy == "both"
+    [switch] = [switch for switch in advice.switches if switch.price == "hour"]
+    # 0.5 + 100 h > 10 + 0.01 (0.5 + 100 h)
+    assert (switch.now, switch.to, switch.at) == (0.0, "saves", pytest.approx(9.505 / 99))
+
+
 def test_of_what_is_as_good_the_simplest_is_advised():
     given = {
         "nothing": prediction(duplicates=0.3, spread=0.01),
