@@ -10,6 +10,8 @@ from sim.cli.progress import progress
 
 if TYPE_CHECKING:
     from sim.report.tables import Table
+    from sim.study.agent import Agent
+    from sim.study.predicting import Predicted
 
 NAME = "my-agent.toml"
 MOST_COLUMNS = 140
@@ -96,7 +98,6 @@ def predict(
     from sim.report import predicted as words
     from sim.study.agent import read_agent
     from sim.study.predicting import predict as simulate
-    from sim.study.recommending import advise
     from sim.study.workers import Workers, processes_of_this_one
 
     if precision != precision:
@@ -116,7 +117,19 @@ def predict(
     agents = [read_agent(file, case, system, stops, home) for case in cases.values()]
     with processes_of_this_one():
         found = [simulate(agent, precision, Workers(jobs or cpu_count()), progress) for agent in agents]
-    agent, given = agents[-1], [each.given for each in found]
+    by_case = dict(zip(cases, found, strict=True))
+    _show(agents, by_case, unknown, precision)
+    if csv is not None:
+        _write(csv, words.as_csv(agents[-1], {case: each.given for case, each in by_case.items()}))
+        click.echo(f"wrote {csv}")
+
+
+def _show(agents: list["Agent"], found: dict[str, "Predicted"], unknown: list[str], precision: float) -> None:
+    """Say what is predicted: of the one case, or from the best to the worst."""
+    from sim.report import predicted as words
+    from sim.study.recommending import advise
+
+    agent, given = agents[-1], [each.given for each in found.values()]
     click.echo("\n".join(words.told(agent)))
     if unknown:
         click.echo(f"Not known to act: {', '.join(unknown)}. Numbers go from none of them acting to all.")
@@ -128,14 +141,11 @@ def predict(
     if lines := words.causes(agent, given):
         click.echo("Duplicates per million actions by cause:")
         click.echo("\n".join(f"  {line}" for line in lines) + "\n")
-    for label, each in zip(cases, found, strict=True):
+    for label, each in found.items():
         advice = words.recommendation(agent, advise(each, agent.costs))
         click.echo("\n".join(label + paragraph for paragraph in advice) + "\n")
     if unknown:
         click.echo("Say first which of them act, by --actions, --harmless or --tools.")
-    if csv is not None:
-        _write(csv, words.as_csv(agent, dict(zip(cases, given, strict=True))))
-        click.echo(f"wrote {csv}")
 
 
 def _workloads(

@@ -17,7 +17,7 @@ from sim.study.recommending import NEARLY, PRICED, RUNS, Advice, cost
 PERCENT = " %"
 
 SHOWN = 3
-"""So many prices, and assumptions, are told of."""
+"""So many prices are told of at which the advice changes."""
 
 Columns = dict[str, tuple[Callable[[Prediction], Range], Callable[..., str]]]
 """By head: what stands in a column, and how it is written."""
@@ -130,7 +130,7 @@ def recommendation(agent: Agent, advice: Advice) -> Iterator[str]:
             now = ", as it is now," if name == agent.now else ""
             yield f"“{name}”{now} costs {costs}, {_why(advice.shares[name])}."
     changes = [
-        f"if {PRICED[each.price]} cost {'more' if each.at > each.now else 'less'} than {number(each.at)} "
+        f"if {PRICED[each.price][0]} cost {'more' if each.at > each.now else 'less'} than {number(each.at)} "
         f"{currency} instead of {number(each.now)}, “{each.to}”"
         for each in advice.switches[:SHOWN]
     ]
@@ -157,16 +157,9 @@ def _why(shares: dict[str, float]) -> str:
     """Say what the greatest part of a cost is for."""
     whole = sum(shares.values())
     what, most = max(shares.items(), key=lambda pair: pair[1])
-    kinds = {
-        "duplicate": "duplicates",
-        "loss": "lost actions",
-        "stuck": "runs that wait",
-        "million_tokens": "tokens",
-        "hour": "time",
-    }
     if not whole:
         return "for nothing that has a price"
-    return f"{percent(most / whole, 2)} of it for {kinds[what]}"
+    return f"{percent(most / whole, 2)} of it for {PRICED[what][1]}"
 
 
 def _money(found: Range) -> str:

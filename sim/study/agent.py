@@ -169,14 +169,18 @@ def read_agent(
         now=named,
         deploys=said.deploys,
         costs=said.costs,
-        assumed=[part for part in template["scenario"] if part not in {**said.scenario, **told}]
-        + [
-            key if key not in given else f"{key}.{part}"
-            for key in ASSUMED
-            for part in (template[key] if key in given else [""])
-            if part not in given.get(key, {})
-        ],
+        assumed=list(_assumed(template, {**said.scenario, **told}, given)),
     )
+
+
+def _assumed(template: dict[str, Any], scenario: dict[str, Any], given: dict[str, Any]) -> Iterator[str]:
+    """Name what is as in the template since nobody told: parts of the scenario, tables, and keys of these."""
+    yield from (part for part in template["scenario"] if part not in scenario)
+    for key in ASSUMED:
+        if key not in given:
+            yield key
+        else:
+            yield from (f"{key}.{part}" for part in template[key] if part not in given[key])
 
 
 def _acts(scenario: dict[str, Any], project: Path, shown: str) -> bool:

@@ -20,13 +20,13 @@ SMALL = 1e-3
 """Where those begin of what has no price."""
 
 PRICED = {
-    "duplicate": "a duplicate",
-    "loss": "a lost action",
-    "stuck": "a run that waits for a person",
-    "million_tokens": "a million tokens",
-    "hour": "an hour",
+    "duplicate": ("a duplicate", "duplicates"),
+    "loss": ("a lost action", "lost actions"),
+    "stuck": ("a run that is given up", "runs that are given up"),
+    "million_tokens": ("a million tokens", "tokens"),
+    "hour": ("an hour", "time"),
 }
-"""Names of the prices in a sentence."""
+"""What has a price, in a sentence: one of it, and all of it."""
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from sim.report.writing import write_report
+
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-PAGE = Path(__file__).parents[2] / "results" / "report.html"
+REPOSITORY = Path(__file__).parents[2]
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(BROWSER is None, reason="needs Chromium"),
-    pytest.mark.skipif(not PAGE.is_file(), reason="needs the report: savegap report"),
 ]
 
 FRAME = """<!doctype html><iframe src="{page}" width="{width}" height="900" style="border: 0"></iframe>
@@ -49,10 +50,19 @@ document.querySelector("iframe").addEventListener("load", async event => {{
 </script>"""
 
 
-def opened(tmp_path, width, asked=()):
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """The page that the program makes of the tracked results."""
+    results = shutil.copytree(REPOSITORY / "results", tmp_path_factory.mktemp("page") / "results")
+    pages = list(write_report(REPOSITORY, results, jobs=2))
+    assert pages[-1] == results / "report.html"
+    return pages[-1]
+
+
+def opened(page, tmp_path, width, asked=()):
     """Open the report in a frame so wide, put what is asked into its calculator, and tell what is seen."""
     frame = tmp_path / "frame.html"
-    frame.write_text(FRAME.format(page=PAGE.as_uri(), width=width, asked=json.dumps(asked)))
+    frame.write_text(FRAME.format(page=page.as_uri(), width=width, asked=json.dumps(asked)))
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"]
     command += [
         f"--user-data-dir={tmp_path / 'profile'}",
@@ -69,24 +79,24 @@ def opened(tmp_path, width, asked=()):
 
 
 @pytest.mark.parametrize("width", [1280, 768, 390])
-def test_everything_is_there_and_fits(tmp_path, width):
-    seen = opened(tmp_path, width)
+def test_everything_is_there_and_fits(page, tmp_path, width):
+    seen = opened(page, tmp_path, width)
     assert seen["scroll"] <= 0
     assert seen["wide"] == []
     assert seen["fetched"] == []
-    assert seen["links"] == PAGE.read_text().count('href="#') > 20
+    assert seen["links"] == page.read_text().count('href="#') > 20
     assert seen["lost"] == 0
-    assert seen["images"] == PAGE.read_text().count("<img ") > 40
+    assert seen["images"] == page.read_text().count("<img ") > 40
     assert seen["unseen"] == 0
     assert seen["small"] == 0
 
 
-def test_the_calculator_reckons_by_the_rule_and_says_how_far_it_is_off(tmp_path):
-    points = json.loads(re.search(r"const measured = (\[\[.+?\]\]);", PAGE.read_text())[1])
+def test_the_calculator_reckons_by_the_rule_and_says_how_far_it_is_off(page, tmp_path):
+    points = json.loads(re.search(r"const measured = (\[\[.+?\]\]);", page.read_text())[1])
     share, ratio = points[-2]
     crash_h = 1.0
     asked = [[crash_h, 3600 * share, 1000], [1000, 0.36, 2000], [0.001, 3, 10], [0, 1, 1], ["", 1, 1]]
-    exact, short, long, never, missing = opened(tmp_path, 1280, asked)["said"]
+    exact, short, long, never, missing = opened(page, tmp_path, 1280, asked)["said"]
     duplicates = float(exact.split()[0].replace(",", ""))
     assert duplicates == pytest.approx(1e6 * share, rel=5e-3)
     error = 100 * (1 / ratio - 1)
